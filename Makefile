@@ -85,6 +85,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.single_events
 	$(BIN)/python -m benchmarks.features
 	$(BIN)/python -m benchmarks.frames
+	$(BIN)/python -m benchmarks.aggregates
 	$(BIN)/python -m benchmarks.h2o
 	$(BIN)/python -m benchmarks.flights
 	$(BIN)/python -m benchmarks.growth
@@ -112,6 +113,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.single_events --quick
 	$(BIN)/python -m benchmarks.features --quick
 	$(BIN)/python -m benchmarks.frames --quick
+	$(BIN)/python -m benchmarks.aggregates --quick
 	$(BIN)/python -m benchmarks.h2o --quick
 	$(BIN)/python -m benchmarks.flights --quick
 	$(BIN)/python -m benchmarks.growth --quick

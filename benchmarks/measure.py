@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from benchmarks.aggregates.case import AggregateCase
+from benchmarks.aggregates.field import AggregateField
 from benchmarks.case import Case
 from benchmarks.choice.case import ChoiceCase
 from benchmarks.choice.field import ChoiceField
@@ -67,6 +69,7 @@ def measure(case: Case, repeats: int | None = None) -> list[Reading]:
 
 
 FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
+    AggregateCase: AggregateField,
     AroundCase: AroundField,
     ChoiceCase: ChoiceField,
     ColumnCase: ColumnField,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import readme
+from benchmarks.aggregates import cases as aggregates
 from benchmarks.case import ERROR, SECONDS, TIME, Case
 from benchmarks.cases import CASES
 from benchmarks.choice import summary as choice
@@ -25,6 +26,7 @@ from benchmarks.questions import summary as questions
 from benchmarks.questions.case import QuestionCase
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
 from benchmarks.results import (
+    AGGREGATES,
     CHOICE,
     COMPILED,
     FEATURES,
@@ -68,6 +70,7 @@ def write(
     events: Sequence[Reading] = (),
     labels: Sequence[Reading] = (),
     around: Sequence[Reading] = (),
+    every_aggregate: Sequence[Reading] = (),
     first: Sequence[Reading] = (),
     frames: Sequence[Reading] = (),
     streams: Sequence[Reading] = (),
@@ -88,6 +91,7 @@ def write(
         (of_events, single_events.CASES, events),
         (of_labels, features.CASES, labels),
         (of_frames_around, frames_around.CASES, around),
+        (of_aggregates, aggregates.CASES, every_aggregate),
         (of_first_answers, first_answer.CASES, first),
         (over_frames, spark_batch.CASES, frames),
         (over_streams, spark_streaming.CASES, streams),
@@ -216,6 +220,17 @@ def of_frames_around(readings: Sequence[Reading]) -> Iterator[str]:
     yield from _targets(frames_around.CASES, readings)
     yield from _all(frames_around.CASES, readings)
     yield _text("frames/reasons.md")
+
+
+def of_aggregates(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about every aggregate."""
+    yield "## Every aggregate"
+    yield ""
+    yield _facts(readings, AGGREGATES)
+    yield ""
+    yield _text("aggregates/about.md")
+    yield from _targets(aggregates.CASES, readings)
+    yield _text("aggregates/reasons.md")
 
 
 def of_first_answers(readings: Sequence[Reading]) -> Iterator[str]:
@@ -393,6 +408,7 @@ if __name__ == "__main__":
         events=read(SINGLE_EVENTS),
         labels=read(FEATURES),
         around=read(FRAMES) if FRAMES.exists() else (),
+        every_aggregate=read(AGGREGATES) if AGGREGATES.exists() else (),
         first=read(FIRST_ANSWER),
         frames=read(SPARK_BATCH),
         streams=read(SPARK_STREAMING),

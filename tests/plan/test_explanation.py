@@ -305,7 +305,7 @@ def test_an_explanation_has_a_picture(windows: Any) -> None:
     picture = ET.fromstring(explanation._repr_svg_())  # noqa: S314 — Sash's own text
     words = " ".join(text.text or "" for text in picture.iter("{http://www.w3.org/2000/svg}text"))
     named = windows if isinstance(windows, dict) else {"rows": windows}
-    for said in ("Query by who, ordered by ts", "peak: max(load)", "x<y: collect(a&b)", "interpreted", *named):
+    for said in ("Query by who, ordered by ts", "peak: max(load)", "x<y: collect(a&b)", "lists, NumPy", *named):
         assert said in words
     html = explanation._repr_html_()
     assert "<pre>Query by who" in html

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from sash.aggregates.base import ABSENT, Aggregate, Functions
 from sash.aggregates.definition import Fields, compiled_only_by, define
 from sash.aggregates.ends import alone
-from sash.aggregates.parts import Coding, Laws, ResultRule
+from sash.aggregates.parts import Coding, Laws, Listing, ResultRule
 from sash.expressions import ColumnLike, Condition
 
 Counts: TypeAlias = Mapping[Any, int]
@@ -49,7 +49,8 @@ def collect(column: ColumnLike | None = None, *, where: Condition | None = None)
     [['b'], ['b', 'a'], ['a'], ['b']]
     """
     functions = Functions(alone, append, list, cut_front, identity=())
-    return define("collect", column, functions=functions, invertible=True, gives="values", **GROWING, where=where)
+    fields: Fields = {"invertible": True, "gives": "values", "listed": Listing(), **GROWING}
+    return define("collect", column, functions=functions, **fields, where=where)
 
 
 def collect_distinct(
@@ -72,7 +73,8 @@ def collect_distinct(
     [['b'], ['b', 'a'], ['b', 'a'], ['b', 'a']]
     """
     functions = Functions(mark, unite, list_values, identity={})
-    return define("collect_distinct", column, functions=functions, hashes=True, gives="values", **GROWING, where=where)
+    fields: Fields = {"hashes": True, "gives": "values", "listed": Listing(distinct=True), **GROWING}
+    return define("collect_distinct", column, functions=functions, **fields, where=where)
 
 
 def concat(x: ColumnLike | None = None, sep: str = "", *, where: Condition | None = None) -> Aggregate[str]:
@@ -102,6 +104,7 @@ def concat(x: ColumnLike | None = None, sep: str = "", *, where: Condition | Non
     # The identity "" would leave a separator behind.
     functions = Functions(as_text, join, inverse=cut, identity=ABSENT if sep else "")
     fields: Fields = {"constants": (sep,) if sep else (), "invertible": True, "gives": "text"}
+    fields["listed"] = Listing(separator=sep)
     return define("concat", x, functions=functions, **fields, **GROWING, where=where)
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from sash.aggregates.base import Aggregate, P, unchanged
 from sash.aggregates.comparison import ascending, descending
 from sash.aggregates.definition import Fields, define, require_count
+from sash.aggregates.parts import Listing
 from sash.aggregates.sql import SqlForm, SqlInput, unless_null
 from sash.expressions import ColumnLike, Condition
 
@@ -82,7 +83,7 @@ def first_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None 
     def keep_oldest(older: Few, newer: Few) -> Few:
         return older if len(older) == n else (older + newer)[:n]
 
-    return define("first_n", x, constants=(n,), combine=keep_oldest, **LIST, where=where)
+    return define("first_n", x, constants=(n,), combine=keep_oldest, listed=Listing(first=n), **LIST, where=where)
 
 
 def last_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
@@ -107,7 +108,7 @@ def last_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None =
     def keep_newest(older: Few, newer: Few) -> Few:
         return newer if len(newer) == n else (older + newer)[-n:]
 
-    return define("last_n", x, constants=(n,), combine=keep_newest, **LIST, where=where)
+    return define("last_n", x, constants=(n,), combine=keep_newest, listed=Listing(last=n), **LIST, where=where)
 
 
 def top_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
@@ -132,7 +133,8 @@ def top_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = 
     def keep_largest(older: Few, newer: Few) -> Few:
         return descending(older + newer)[:k]
 
-    return define("top_k", x, constants=(k,), combine=keep_largest, **SORTED_LIST, where=where)
+    listed = Listing(sort="descending", first=k)
+    return define("top_k", x, constants=(k,), combine=keep_largest, listed=listed, **SORTED_LIST, where=where)
 
 
 def bottom_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
@@ -157,7 +159,8 @@ def bottom_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None
     def keep_smallest(older: Few, newer: Few) -> Few:
         return ascending(older + newer)[:k]
 
-    return define("bottom_k", x, constants=(k,), combine=keep_smallest, **SORTED_LIST, where=where)
+    listed = Listing(sort="ascending", first=k)
+    return define("bottom_k", x, constants=(k,), combine=keep_smallest, listed=listed, **SORTED_LIST, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

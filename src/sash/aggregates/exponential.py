@@ -131,6 +131,7 @@ def ewm_count(
     in_time = partial(sums_in_time, one_at if columns else row_at)
     in_rows = partial(weights_in_rows, one_in_row if columns else row_itself, add_in_rows)
     fields: Fields = {"lower": second_field, "result": ResultRule(gives="number", at_least=0, empty=0.0)}
+    fields["codes"] = ("any",)
     return _define("ewm_count", columns, half_life, alpha, in_time, in_rows, **fields, where=where)
 
 

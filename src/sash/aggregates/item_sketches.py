@@ -9,17 +9,23 @@
 The Python package has no Bloom filter, so may_contain uses a theta sketch, which stores the smallest hashes. It answers the
 same question with the same guarantee, and the partial of one row has 16 bytes, where a Bloom filter has its full size.
 
+Where Sash reads numbers or text itself, it need not hash them: the item is constant, so a counter and a flag are exact (`EqualTo`).
+
 Both are commutative. Partials are serialized sketches, in the format that DataSketches has in every language.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
-from sash.aggregates.base import Aggregate, Functions
+from sash.aggregates.base import Aggregate, Functions, unchanged
 from sash.aggregates.definition import Fields, define
+from sash.aggregates.max_like import either
 from sash.aggregates.parts import ResultRule
 from sash.aggregates.sketches import SKETCH, datasketches, hashable
+from sash.aggregates.sum_like import add, subtract
 from sash.expressions import ColumnLike, Condition
 
 COUNT_MIN_ROWS = 5
@@ -36,7 +42,8 @@ def frequency(
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is a value.
-    Result: int64, never too low, and at most 1 % of the values too high (99 % confidence); 0 if the window has no values.
+    Result: int64, never too low, and at most 1 % of the values too high (99 % confidence); 0 if the window has no values. Queries are
+    exact, unless they have `exclude=` or run with `compiled=False`; a `sash.Aggregator` estimates.
     Errors: TypeError if `item` is missing, or if a value is neither a number nor a string.
 
     >>> import pyarrow as pa
@@ -53,6 +60,9 @@ def frequency(
 
     functions = Functions(lift_frequencies, merge_frequencies, occurrences)
     fields: Fields = {"constants": (item,), "commutative": True, "result": ResultRule(gives="whole", empty=0)}
+    reading: Fields = {**fields, "codes": ("any",), "reads": EqualTo(wanted)}
+    counting = Functions(as_one, add, inverse=subtract, identity=0)
+    fields["exact"] = define("frequency", None, functions=counting, invertible=True, **reading)
     return define("frequency", x, functions=functions, **fields, **SKETCH | {"fixed_size": True}, where=where)
 
 
@@ -65,7 +75,8 @@ def may_contain(
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is a value.
-    Result: bool; null if the window has no values. False is certain. True is certain up to 4,096 distinct values.
+    Result: bool; null if the window has no values. False is certain. True is certain up to 4,096 distinct values; in queries always,
+    unless they have `exclude=` or run with `compiled=False`.
     Errors: TypeError if `item` is missing, or if a value is neither a number nor a string.
 
     >>> import pyarrow as pa
@@ -87,13 +98,73 @@ def may_contain(
 
     functions = Functions(lift_hashes, unite_hashes, is_possible)
     fields: Fields = {"constants": (item,), "commutative": True, "gives": "number"}
+    reading: Fields = {**fields, "codes": ("any",), "reads": EqualTo(wanted)}
+    fields["exact"] = define("may_contain", None, functions=Functions(unchanged, either, identity=False), **reading)
     return define("may_contain", x, functions=functions, **fields, **SKETCH, where=where)
+
+
+def as_one(is_item: bool) -> int:
+    """Lift a value to 1 if it is the item."""
+    return 1 if is_item else 0
 
 
 def _require_item(aggregate: str, item: float | str | None) -> int | str:
     if item is None:
         raise TypeError(f'{aggregate} needs the item to look for, as in {aggregate}("column", item="bee").')
     return hashable(item)
+
+
+@dataclass(frozen=True)
+class EqualTo:
+    """Tells which values of an Arrow column of numbers or text are one item, as sketches hash it.
+
+    >>> import pyarrow as pa
+    >>> EqualTo(2)(pa.array([2.0, 2.5, None])).to_pylist(), EqualTo("2.5")(pa.array([2.0, 2.5])).to_pylist()
+    ([True, False, None], [False, True])
+    """
+
+    item: int | str
+    """The item in the form that sketches hash."""
+
+    def __call__(self, column: Any) -> Any:
+        """Return whether each value is the item; null for nulls."""
+        import pyarrow as pa  # noqa: PLC0415 — `import sash` does not import PyArrow
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        wanted: list[Any]
+        if column.type in (pa.string(), pa.large_string()):
+            wanted = [text for text in ("", self.item) if isinstance(text, str) and hashable(text) == self.item]
+        elif pa.types.is_integer(column.type) or column.type == pa.bool_():
+            column = column.cast(pa.int8()) if column.type == pa.bool_() else column
+            wanted = [
+                number for number in self._numbers if isinstance(number, int) and number in _range_of(column.type)
+            ]
+        else:
+            column = column.cast(pa.float64())
+            wanted = [float(number) for number in self._numbers if number != number or float(number) == number]
+        never = pc.if_else(column.is_valid(), pa.scalar(False), pa.scalar(None, pa.bool_()))
+        equal = [pc.is_nan(column) if one != one else pc.equal(column, pa.scalar(one, column.type)) for one in wanted]
+        return reduce(pc.or_, equal, never)
+
+    @property
+    def _numbers(self) -> list[float]:
+        """The numbers that are hashed as the item."""
+        if isinstance(self.item, int):
+            return [self.item]
+        numbers: list[float] = []
+        for read in (int, float):
+            try:
+                number = read(self.item)
+                numbers += [number] if hashable(number) == self.item else []
+            except (ValueError, OverflowError):  # other text, or too many digits
+                continue
+        return numbers
+
+
+def _range_of(dtype: Any) -> range:
+    """Return the numbers that an integer type holds."""
+    signed = str(dtype).startswith("int")
+    return range(-(1 << dtype.bit_width - 1), 1 << dtype.bit_width - 1) if signed else range(1 << dtype.bit_width)
 
 
 def lift_frequencies(value: Any) -> bytes:

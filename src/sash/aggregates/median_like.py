@@ -266,6 +266,17 @@ def _quantile(name: str, column: ColumnLike | None, fraction: float, **fields: A
     return define(name, column, variants=numbers, **SORTED, **_rank_fields(rank, interpolate), **fields)
 
 
+def nearest_rank(name: str, fraction: float) -> Aggregate[SortedValues]:
+    """Return the smallest value whose rank is at least a fraction of the number of values, as a float: what KLL sketches estimate."""
+
+    def rank(count: int) -> float:
+        above = -(-(fraction * count / count * count) // 1.0) - 1.0  # rounded up, in the steps of DataSketches
+        return above if above > 0 else 0.0
+
+    fields = _rank_fields(rank, float_below) | {"gives": "real", "constants": (fraction,)}
+    return define(name, None, **SORTED, **fields)
+
+
 def _rank_fields(rank: Callable[[int], float], between: Callable[[Any, Any, float], Any]) -> Fields:
     """Return the fields of an aggregate that reads the values at a rank."""
 
@@ -364,6 +375,11 @@ PLACES = {
 def value_below(below: Any, above: Any, part: float) -> Any:  # noqa: ARG001 — the rank has no fraction
     """Return the value at the rank."""
     return below
+
+
+def float_below(below: float, above: float, part: float) -> float:  # noqa: ARG001 — the rank has no fraction
+    """Return the value at the rank as a float."""
+    return 1.0 * below  # not float(…), which does not compile for bool
 
 
 def number_between(below: float, above: float, part: float) -> float:

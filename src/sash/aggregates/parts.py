@@ -1,6 +1,6 @@
 """The parts of an aggregate besides its functions: what engines ask about it.
 
-    Laws, Ranking   which algorithms fit
+    Laws, Ranking   which algorithms fit; Listing: which values a result lists
     ResultRule      kind and type of the result, when it is null, the last step
     Coding          what kernels need to know
     TimeInput       what it does with the time of the row
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sash.aggregates.pickling import Picklable
 
@@ -37,6 +37,25 @@ class Ranking(Picklable):
     place: Callable[[int, int, int], float] | None = None
     """For the rank of the newest value: the result, from how many values are smaller, how many are equal to it (itself
     included) and how many there are. `lower` then uses its partial only through `len()`, `select(rank)` and `newest()`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing(Picklable):
+    """Which values of a window its result lists: all of them in the order of rows, unless a field says otherwise.
+
+    Engines that have the rows of a window make the list of rows at once. They combine no partials.
+    """
+
+    first: int | None = None
+    """Only so many values, the first ones."""
+    last: int | None = None
+    """Only so many values, the last ones."""
+    sort: Literal["", "ascending", "descending"] = ""
+    """The order of the values, equal ones in the order of rows; NaN is the largest. Then `first` is set, too."""
+    distinct: bool = False
+    """Only the first row of each value. If the aggregate has an `inner` one, these are the keys of a map."""
+    separator: str | None = None
+    """The result is one text: this is between two values."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +82,8 @@ class Laws(Picklable, AbstractSet[str]):
     modal: bool = False
     """The result is the most frequent value, the first one if several are. `lower` then uses nothing but a partial that maps
     each value to its number of occurrences, in the order of first occurrence."""
+    listed: Listing | None = None
+    """The result is a list of values of the window; None if it is not."""
     holistic: bool = False
     """The size of a partial has no bound: it grows with the values (Gray et al. 1996)."""
     fixed_size: bool = True
@@ -89,8 +110,8 @@ class Laws(Picklable, AbstractSet[str]):
 
     @property
     def need_values(self) -> bool:
-        """Whether `lower` reads single values, so that an algorithm that keeps values instead of partials can answer."""
-        return self.ranked is not None or self.distinct or self.modal
+        """Whether `lower` reads single values, so that an algorithm that keeps values, or the rows themselves, can answer."""
+        return self.ranked is not None or self.distinct or self.modal or self.listed is not None
 
     @property
     def suit_rows(self) -> bool:
@@ -104,7 +125,7 @@ class Laws(Picklable, AbstractSet[str]):
 
     def over_partials(self) -> Laws:
         """Return the laws that hold where single values are not known: slices and runs of rows have only partials."""
-        return replace(self, ranked=None, distinct=False, modal=False)
+        return replace(self, ranked=None, distinct=False, modal=False, listed=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +179,8 @@ class Coding(Picklable):
     codes: tuple[str, ...] = ()
     """The integer codes that may replace each column, so that kernels can process values of any type: "any" distinct codes
     if the aggregate only tests values for equality, "ordered" codes if it compares them."""
+    reads: Callable[[Any], Any] | None = None
+    """Makes the booleans that kernels read of an Arrow column of numbers or text; `lift` then takes them. None for the column itself."""
     sorts: bool = False
     """Sorts Python values, so that the own order of a dictionary column is not respected."""
     hashes: bool = False
@@ -191,6 +214,9 @@ class Forms:
     number of values needed are those of the list."""
     inner: Aggregate[Any] | None = None
     """If the result is a map: the aggregate of its items. The first column holds the keys, the others are those of `inner`."""
+    exact: Aggregate[Any] | None = field(default=None, compare=False)
+    """If the result is an estimate: the aggregate of the same numbers or text that is exact. It replaces the estimate where Sash reads
+    the rows of a window, or compiles; partials that others compute are sketches."""
 
     def over(self, columns: tuple[str, ...], time: str) -> Forms:
         """Bind all of them to columns."""
@@ -198,6 +224,7 @@ class Forms:
             variants={kind: variant.over(columns, time) for kind, variant in self.variants.items()},
             entries=tuple(entry.over(columns, time) for entry in self.entries),
             inner=self.inner.over(columns[1:], time) if self.inner is not None else None,
+            exact=self.exact.over(columns, time) if self.exact is not None else None,
         )
 
 

@@ -19,6 +19,7 @@ from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.collect_like import GROWING, key_of, value_of
 from sash.aggregates.definition import Fields, Kinds, define
 from sash.aggregates.naming import as_literal, not_a_name, shorten
+from sash.aggregates.parts import Listing
 from sash.aggregates.sum_like import count
 from sash.expressions import ColumnLike, Condition, as_column
 
@@ -77,6 +78,7 @@ def per_value(
     variants: dict[Kinds, Fields] = {(kind,): _fields(variant) for kind, variant in aggregate.forms.variants.items()}
     columns = aggregate.named_columns if column is not None else (None,) * aggregate.named_inputs
     fields: Fields = {"hashes": True, "gives": "map", "time": time, **_fields(aggregate), **GROWING}
+    fields["listed"] = Listing(distinct=True)
     return define("per_value", column, *columns, variants=variants, **fields, where=where)
 
 

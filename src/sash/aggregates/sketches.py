@@ -9,16 +9,21 @@ They answer approximately from a partial of bounded size, for any number of valu
 
 Partials are serialized sketches, in the format that DataSketches has in every language: immutable, and ready to be stored.
 Sketches that answer questions about one item are in `item_sketches`.
+
+Where Sash reads the rows of a window, exact structures are faster than sketches of any size: `exact` is the aggregate that uses them.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate, Functions, pair
+from sash.aggregates.collect_like import count_distinct
 from sash.aggregates.definition import Fields, define, require_fraction
+from sash.aggregates.median_like import nearest_rank
 from sash.aggregates.parts import ResultRule
 from sash.aggregates.sql import SqlForm, SqlInput
 from sash.expressions import ColumnLike, Condition
@@ -95,7 +100,8 @@ def approx_count_distinct(column: ColumnLike | None = None, *, where: Condition 
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; all NaN are one value.
-    Result: int64; 0 if the window has no values.
+    Result: int64; 0 if the window has no values. Queries that Sash evaluates from rows are exact. Slices that Spark SQL aggregates,
+    `exclude=`, `compiled=False` and a `sash.Aggregator` use sketches, which are near exact up to 384 different values.
     Errors: TypeError if a value is neither a number nor a string. Cast such columns to strings.
 
     >>> import pyarrow as pa
@@ -107,6 +113,7 @@ def approx_count_distinct(column: ColumnLike | None = None, *, where: Condition 
     """
     functions = Functions(lift_registers, unite_registers, count_registers)
     fields: Fields = {"commutative": True, "result": ResultRule(gives="whole", empty=0), "sql": registers_sql}
+    fields["exact"] = replace(count_distinct(), name="approx_count_distinct")
     return define("approx_count_distinct", column, functions=functions, **fields, **SKETCH, where=where)
 
 
@@ -119,8 +126,9 @@ def approx_quantile(
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number.
-    Result: float64, one of the values; null if the window has no values. From 200 values on the result depends on chance, so
-    two runs may differ.
+    Result: float64, one of the values; null if the window has no values. Queries that Sash evaluates from rows are exact. Slices that
+    Spark SQL aggregates, `exclude=`, `compiled=False` and a `sash.Aggregator` use sketches, which are exact up to 200 values; from there
+    on the result depends on chance, so two runs may differ.
     Errors: ValueError if `q` is not between 0 and 1. TypeError if a query reads a column that is not of numbers.
 
     >>> import pyarrow as pa
@@ -140,7 +148,8 @@ def approx_quantile(
         return float(sketch.get_quantile(rank / sketch.n, True))  # inclusive: a value counts in its own rank
 
     functions = Functions(lift_quantiles, merge_quantiles, at_fraction)
-    return define("approx_quantile", x, constants=(q,), functions=functions, sql=quantiles_sql, **SKETCH, where=where)
+    fields: Fields = {"constants": (q,), "exact": nearest_rank("approx_quantile", q), "sql": quantiles_sql}
+    return define("approx_quantile", x, functions=functions, **fields, **SKETCH, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ class SqlInput(NamedTuple):
         named = {self._column_name(name): text for name, text in expressions.items()}
         fields |= {"columns": tuple(named), "inputs": len(named), "shown_columns": self.aggregate.named_columns}
         # Slices of different lanes hold different numbers of values, so kernels must not share counts.
-        fields |= {"lift": lift or self.aggregate.lift, "counts": (), "variants": {}, "sql": None}
+        fields |= {"lift": lift or self.aggregate.lift, "counts": (), "variants": {}, "exact": None, "sql": None}
         aggregate = with_fields(self.aggregate, **fields)
         return SqlForm(named, aggregate, self.native(expressions, result) if result else None)
 

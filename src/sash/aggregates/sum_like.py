@@ -53,7 +53,8 @@ def count(column: ColumnLike | None = None, *, where: Condition | None = None) -
     columns = counted_columns("count", column, where)
     functions = Functions(one_value if columns else one_row, add, inverse=subtract, identity=0)
     laws, result = Laws(commutative=True, invertible=True), ResultRule(gives="number", at_least=0, empty=0)
-    return define("count", *columns, functions=functions, laws=laws, result=result, sql=count_sql, where=where)
+    fields: Fields = {"laws": laws, "result": result, "codes": ("any",), "sql": count_sql}
+    return define("count", *columns, functions=functions, **fields, where=where)
 
 
 def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:

@@ -7,11 +7,13 @@ table, in `run_table`, which does it once for all parts of the table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow, as_numpy, binary_array
+from sash.columns.lists import ListColumn, join_lists
 from sash.columns.read_column import to_arrow
 from sash.engine.evaluate import Block, Evaluated, replaced_windows
 from sash.engine.executors import Results
@@ -85,8 +87,10 @@ def row_columns(prepared: Prepared, evaluated: Evaluated) -> Results:
     }
 
 
-def join_rows(sections: Sequence[pa.Array]) -> pa.ChunkedArray:
+def join_rows(sections: Sequence[Any]) -> Any:
     """Return the sections of a column as one column, in their common type."""
+    if isinstance(sections[0], ListColumn):
+        return join_lists(sections)
     if len(sections) == 1:
         return pa.chunked_array(sections)
     schemas = [pa.schema({"": section.type}) for section in sections]

@@ -25,6 +25,9 @@ WINDOW_NEEDS = {
 }
 """What the columns of windows hold, by `ColumnUse.holds`: groups of types, and the end of a sentence."""
 
+EXACT_GROUPS = ("null", "bool", "int", "float", "string")
+"""The groups of types that sketches take."""
+
 
 def check_types(query: QuerySpec, schema: pa.Schema) -> None:
     """Raise TypeError if the query cannot read a column of this type."""
@@ -124,8 +127,20 @@ def why_interpreted(query: QuerySpec, schema: pa.Schema, *, compiled: bool) -> d
     """Return the reasons why aggregates are interpreted, as far as types decide, by the names of those that are."""
     if not compiled:
         return dict.fromkeys(query.aggregates, "compiled=False was given")
-    reasons = {name: _why(query, one, input_types(one, schema)) for name, one in query.aggregates.items()}
+    forms = {name: exact_form(query, one, schema) or one for name, one in query.aggregates.items()}
+    reasons = {name: _why(query, form, input_types(form, schema)) for name, form in forms.items()}
     return {name: reason for name, reason in reasons.items() if reason}
+
+
+def exact_form(query: QuerySpec, aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any] | None:
+    """Return the aggregate that replaces one whose results are estimates, over numbers and text; None if there is none, or it is interpreted."""
+    exact = aggregate.forms.exact
+    if exact is None:
+        return None
+    types = input_types(exact, schema)
+    is_known = all(column_type(plain_type(dtype)).group in EXACT_GROUPS for dtype in types)
+    has_all = exact.only_compares or pa.uint64() not in types  # kernels compute with int64
+    return exact if is_known and has_all and not _why(query, exact, types) else None
 
 
 def input_types(aggregate: Aggregate[Any], schema: pa.Schema) -> list[pa.DataType]:
@@ -141,6 +156,8 @@ def input_types(aggregate: Aggregate[Any], schema: pa.Schema) -> list[pa.DataTyp
 
 
 def _why(query: QuerySpec, aggregate: Aggregate[Any], types: list[pa.DataType]) -> str:  # noqa: PLR0911 — a chain
+    if aggregate.laws.listed is not None:
+        return "" if _reads_rows(query) else aggregate.coding.interpreted_only
     for dtype in types:
         is_number = column_type(dtype).numbers is not None
         if not is_number and (not aggregate.coding.codes or column_type(plain_type(dtype)).is_nested):
@@ -162,6 +179,12 @@ def _why(query: QuerySpec, aggregate: Aggregate[Any], types: list[pa.DataType]) 
     except CannotCompileError as error:
         return str(error)
     return ""
+
+
+def _reads_rows(query: QuerySpec) -> bool:
+    """Return whether each window is one run of rows, without an algorithm or slices that the user asked for."""
+    in_runs = any(window.frame and window.frame.in_runs for window in query.windows.values())
+    return not in_runs and query.algorithm == "auto" and query.slicing in ("auto", "none")
 
 
 def interpreted_form(aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sash.columns.lists import plain_lists
 from sash.engine.executors import Executor, Results, naming_pass, open_pass
 from sash.engine.partials import SlicePartials
 from sash.engine.prepare import Prepared
@@ -54,10 +55,13 @@ def evaluate(
     span: Span | None = None,
     memory: Memories | None = None,
     points: Points | None = None,
+    *,
+    copies: bool = True,
 ) -> Evaluated:
     """Return the results of the windows that a span emits; without a span, of all windows of a block.
 
-    With `points`, windows that have a result per row have one per point instead.
+    With `points`, windows that have a result per row have one per point instead. Without `copies`, lists may be `ListColumn`s: callers that
+    put results into another order copy their values only then.
 
     Raise PassFailedError if the executor of a pass cannot run it; `executors/bind.py` then binds it to another one.
     """
@@ -81,8 +85,15 @@ def evaluate(
         if span.changed is not None:
             bounds = {name: finder.only_changed(window_bounds, span.changed) for name, window_bounds in bounds.items()}
         columns = passes.slide(finder.records, bounds)
+        if copies:
+            columns = {name: plain_results(of_window) for name, of_window in columns.items()}
         results |= {name: finder.results(window_bounds, columns[name]) for name, window_bounds in bounds.items()}
     return Evaluated(results, keep, new_memory)
+
+
+def plain_results(results: Results) -> Results:
+    """Return results with lists in Arrow's own form."""
+    return {name: plain_lists(column) for name, column in results.items()}
 
 
 def replaced_windows(prepared: Prepared, before: Block, block: Block) -> Evaluated:

@@ -74,9 +74,9 @@ class KeyOrder:
         if self.rows is None:
             return column
         if len(column) < LARGE or not column_type(column.type).is_word:
-            return column.take(as_arrow(self._positions))
+            return column.take(as_arrow(self.positions))
         # Values and validity apart: Arrow takes values with nulls five times slower than values without.
-        back = partial(take_rows, rows=self._positions)
+        back = partial(take_rows, rows=self.positions)
         if self.scattered is not None:
             back = partial(self.scattered.move, gather_to_input, rows=self.rows, firsts=self.firsts)
         values = np.frombuffer(column.buffers()[1], f"u{column.type.byte_width}")
@@ -87,8 +87,8 @@ class KeyOrder:
         return pa.Array.from_buffers(column.type, len(column), [validity, pa.py_buffer(restored)])
 
     @cached_property
-    def _positions(self) -> Ints:
-        """The position of each input row in this order."""
+    def positions(self) -> Ints:
+        """The position of each input row in this order, if rows are not in order already."""
         assert self.rows is not None
         positions = np.empty(len(self.rows), np.int64)
         positions[self.rows] = np.arange(len(self.rows))

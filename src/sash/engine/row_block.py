@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -30,6 +30,9 @@ KEY_HASH = "sash_hash"
 """A column with the hash of the key, if rows have one. It goes with the keys that a stream stores, so that their state can be split."""
 TICKS = "ticks"
 """The coding of the time column for aggregates that read the time: int64, in ticks."""
+
+Coded = str | Callable[[Any], Any]
+"""How integers stand for the values of a column, or what makes booleans of them (see `Coding.codes` and `Coding.reads`)."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,9 @@ class RowSource:
         self.table = table
         self.first = first
         """The number of the first row in its stream, for error messages."""
-        self._coded: dict[tuple[str, str], CodedColumn] = {}
+        self._coded: dict[tuple[str, Coded], CodedColumn] = {}
 
-    def coded(self, name: str, coding: str) -> CodedColumn:
+    def coded(self, name: str, coding: Coded) -> CodedColumn:
         """Return a column for kernels."""
         known = self._coded.get((name, coding))
         if known is None:
@@ -97,7 +100,7 @@ class RowBlock:
         self.order = order
         self.times = times
         self._objects: dict[str, list[Any]] = {}
-        self._coded: dict[tuple[str, str], CodedColumn] = {}
+        self._coded: dict[tuple[str, Coded], CodedColumn] = {}
 
     @property
     def table(self) -> pa.Table:
@@ -141,7 +144,7 @@ class RowBlock:
             section._coded[name] = CodedColumn(coded.column.slice(begin, end - begin), coded.values)
         return section
 
-    def coded(self, name: str, coding: str = "") -> CodedColumn:
+    def coded(self, name: str, coding: Coded = "") -> CodedColumn:
         """Return a column for kernels; `coding` is how integers stand for other values (see `Coding.codes`).
 
         Sections that are cut later share it: a whole column is arranged faster than its sections.
@@ -241,15 +244,18 @@ def read_rows(table: pa.Table, layout: RowLayout, run: LoopCompiler, first: int 
     return InputRows(RowSource(table, first), layout, codes, keys, times)
 
 
-def _encode(array: pa.Array, coding: str) -> tuple[pa.Array, pa.Array]:
+def _encode(array: pa.Array, coding: Coded) -> tuple[pa.Array, pa.Array | None]:
     """Return the codes of the values of a column, and the dictionary; an ordered dictionary stays as it is."""
+    if callable(coding):
+        return coding(plain_array(array)), None
     if getattr(array.type, "ordered", False):
         return array.indices.cast(pa.int32()), array.dictionary
-    encoded = plain_array(array).dictionary_encode()
+    plain = plain_array(array)
+    encoded = getattr(plain, "storage", plain).dictionary_encode()  # Arrow encodes no extension types
     codes, values = encoded.indices, encoded.dictionary
     if coding == "ordered":
         order = pc.sort_indices(values)
         ranks = np.empty(len(values), np.int32)
         ranks[as_numpy(order)] = np.arange(len(values), dtype=np.int32)
         codes, values = as_arrow(ranks).take(codes), values.take(order)
-    return codes, values
+    return codes, values if values.type == plain.type else pa.ExtensionArray.from_storage(plain.type, values)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow
+from sash.columns.lists import ListColumn
 from sash.columns.read_column import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
 from sash.engine.evaluate import Block, check_compiles, evaluate
@@ -79,7 +80,7 @@ class TableRun:
         if prepared.plan.per_row:
 
             def run(section: RowBlock) -> Results:
-                return row_columns(prepared, evaluate(prepared, section))
+                return row_columns(prepared, evaluate(prepared, section, copies=False))
 
             results = in_threads(prepared, self.threads, run, sections)
             return in_input_order(prepared, block.order, results, self.threads if len(block) >= SECTION_ROWS else 1)
@@ -171,15 +172,21 @@ def in_threads(prepared: Prepared, threads: int, work: Callable[[S], T], tasks: 
 def in_input_order(prepared: Prepared, order: KeyOrder, results: Sequence[Results], threads: int) -> pa.Table:
     """Return the results per row of the sections of a block as one table, in input order."""
     columns = [join_rows([section[name] for section in results]) for name in results[0]]
-    if order.rows is not None:
-        columns = in_threads(prepared, threads, lambda column: order.restore(to_arrow(column)), columns)
+    columns = in_threads(prepared, threads, lambda column: restore(column, order), columns)
     return pa.table(dict(zip(results[0], columns, strict=True)))
+
+
+def restore(column: pa.ChunkedArray | ListColumn, order: KeyOrder) -> pa.ChunkedArray | pa.Array:
+    """Return a column of results in input order."""
+    if isinstance(column, ListColumn):
+        return column.chunks(None if order.rows is None else order.positions)
+    return column if order.rows is None else order.restore(to_arrow(column))
 
 
 def convert_columns(prepared: Prepared, source: RowSource | RowBlock) -> None:
     """Convert the columns once, and arrange those of a block, so that threads do not do it several times."""
     for plan_pass in prepared.plan.passes:
-        for name, coding in [] if plan_pass.over_objects else codings(plan_pass, prepared.schema):
+        for name, coding in [] if plan_pass.over_objects or plan_pass.lists else codings(plan_pass, prepared.schema):
             if coding != TICKS:
                 source.coded(name, coding)
 

@@ -11,7 +11,7 @@ from sash.kernels import loops
 from sash.kernels.fused_partial import Shape
 from sash.kernels.kernel import Kernel
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.ranks.numpy_kernels import NumpyDistinctKernel, NumpyRankKernel
+from sash.kernels.ranks.numpy_kernels import NumpyDistinctKernel, NumpyModeKernel, NumpyRankKernel
 from sash.kernels.ranks.rank_kernel import RankKernel
 from sash.kernels.read import read_algorithm
 
@@ -58,6 +58,8 @@ def numpy_column_kernel(
         return NumpyRankKernel(aggregates, inputs)
     if algorithm.keeps_values and aggregates[0].laws.distinct:
         return NumpyDistinctKernel(aggregates[0], inputs)
+    if algorithm.keeps_values and aggregates[0].laws.modal:
+        return NumpyModeKernel(aggregates[0], inputs)
     return NumpyKernel(algorithm, aggregates, inputs, over)
 
 

@@ -137,6 +137,12 @@ class Choice:
     space: SpaceCost
 
 
+LISTED = Choice(
+    "lists", "the result lists rows of the window, which its bounds tell", SlideCost("O(1)", ""), SpaceCost(1)
+)
+"""Of results that are lists of rows: no algorithm combines them."""
+
+
 def choose_algorithm(
     aggregate: Aggregate[Any],
     ranges: Ranges = (),

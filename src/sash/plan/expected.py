@@ -76,7 +76,7 @@ class Expected:
         length = f"the {what} of a window"
         if all_known:
             length = f"{' + '.join(f'{count:,}' for count in counts)} {what if counts != [1] else what[:-1]}"
-        if self.plan_pass.algorithm.keeps_values:
+        if self.plan_pass.algorithm.keeps_values or self.plan_pass.lists:
             partials = "values"
         elif self.plan_pass.over_objects or numbers is None:
             partials = "partials, Python's own objects"
@@ -99,7 +99,7 @@ class Expected:
 
     def numbers(self) -> int | None:
         """Return how many numbers a partial of the pass has; None if it has other objects."""
-        if self.plan_pass.algorithm.keeps_values:
+        if self.plan_pass.algorithm.keeps_values or self.plan_pass.lists:
             return 1
         parts = fuse_partials(self._forms, ("float64",)).components
         counts = [count_numbers(part.aggregate, self.kinds) for part in parts]

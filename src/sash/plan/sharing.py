@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sash.aggregates.base import Aggregate
 from sash.aggregates.derived import derive_lower
 from sash.algorithms import Algorithm, find_algorithm
-from sash.plan.choose import Choice, choose_algorithm, sorted_choice
+from sash.plan.choose import LISTED, Choice, choose_algorithm, sorted_choice
 from sash.windows import Window
 
 COMPILED, NUMPY, INTERPRETED = "compiled", "NumPy", "interpreted"
@@ -36,6 +36,8 @@ class Pass:
     """Whether all its aggregates commute, so that rows may enter a slice in any order."""
     compact: bool = False
     """Whether the partial of many rows takes no more space than that of few, and its result needs no row."""
+    lists: bool = False
+    """Whether its results are lists of rows, which follow from the bounds of windows (see `Listing`)."""
 
     @cached_property
     def label(self) -> str:
@@ -103,7 +105,11 @@ def make_plan(
         if chosen.sorted_in_advance is not None and form.laws.place is None and name not in interpreted:
             choice = sorted_choice(choice, chosen.sorted_in_advance.about, objective)
         # A list has many fields by itself.
-        own_pass = name if name in interpreted or chosen.one_aggregate or form.forms.entries else ""
+        lists = form.laws.listed is not None and name not in interpreted
+        if lists:
+            choice = LISTED
+        is_alone = chosen.one_aggregate or form.forms.entries or form.coding.reads is not None or lists
+        own_pass = name if name in interpreted or is_alone else ""
         coded = aggregate.coding.codes if any(column not in kinds for column in aggregate.columns) else ()
         # A time as ticks is another column than the time itself.
         columns = (aggregate.columns, aggregate.time is not None)
@@ -117,6 +123,7 @@ def make_plan(
             together=algorithm != "auto" and not form.result.of_newest and can_share(chosen, windows),
             commutes=form.laws.commutative,
             compact=compact,
+            lists=lists,
         )
         alone.append(SinglePass(form, plan_pass, (columns, over_slices, own_pass, coded)))
     passes: dict[Any, Pass] = {}

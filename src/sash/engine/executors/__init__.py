@@ -4,6 +4,7 @@ executor.py               what executors do, and what they have in common; resul
 kernel_executor.py        kernels over columns: what the compiled and the NumPy executor have in common, and the latter
 compiled_executor.py      compiled kernels, also key by key
 interpreted_executor.py   the same loops in Python, over rows of Python objects
+list_executor.py          results that are lists of rows: they follow from the bounds of windows, compiled or with NumPy
 bind.py                   which executor runs which pass
 execute.py                whether a run compiles; binds its passes, and runs again if an executor fails; the same in words
 """
@@ -14,6 +15,7 @@ from sash.engine.executors.compiled_executor import CompiledExecutor
 from sash.engine.executors.executor import Executor, PassFailedError, Results, naming_pass
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
 from sash.engine.executors.kernel_executor import NumpyExecutor
+from sash.engine.executors.list_executor import ListExecutor
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.plan.sharing import COMPILED, INTERPRETED, NUMPY, Pass
@@ -30,4 +32,5 @@ EXECUTORS: dict[str, type[Executor]] = {
 
 def open_pass(prepared: Prepared, plan_pass: Pass, block: RowBlock | None = None) -> Executor:
     """Return the executor of a pass, over the rows of a block or over partials of slices."""
-    return EXECUTORS[plan_pass.executor](prepared, plan_pass, block)
+    executor = ListExecutor if plan_pass.lists else EXECUTORS[plan_pass.executor]
+    return executor(prepared, plan_pass, block)

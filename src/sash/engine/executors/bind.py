@@ -14,6 +14,7 @@ from dataclasses import replace
 from sash.engine.evaluate import check_compiles
 from sash.engine.executors import PassFailedError
 from sash.engine.executors.kernel_executor import NumpyExecutor
+from sash.engine.executors.list_executor import ListExecutor, inner_query
 from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.plain import compile_loop
@@ -88,8 +89,23 @@ def vectorises(prepared: Prepared, plan_pass: Pass) -> bool:
 
 def numpy_seconds(prepared: Prepared, plan_pass: Pass) -> float | None:
     """Return the expected time of a row with NumPy; None if NumPy cannot evaluate the pass."""
+    if plan_pass.lists:
+        return list_seconds(prepared, plan_pass)
     key = ("numpy_seconds", plan_pass.label)
     return prepared.once(key, lambda: NumpyExecutor(prepared, plan_pass).seconds_per_row)
+
+
+def list_seconds(prepared: Prepared, plan_pass: Pass) -> float | None:
+    """Return the expected time of a row in a pass that lists rows; None if a user wrote the inner aggregate, and NumPy cannot evaluate it."""
+    seconds = ListExecutor.seconds_per_row
+    [(name, aggregate)] = plan_pass.aggregates.items()
+    inner = aggregate.forms.inner
+    if inner is None or inner.is_built_in:
+        return seconds
+    nested = inner_query(prepared, name, inner)
+    [inner_pass] = nested.plan.passes
+    inner_seconds = 0.0 if inner_pass.over_objects else numpy_seconds(nested, inner_pass)
+    return None if inner_seconds is None else seconds + inner_seconds
 
 
 def keeps_executor(prepared: Prepared, plan_pass: Pass) -> bool:

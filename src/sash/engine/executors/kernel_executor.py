@@ -27,7 +27,7 @@ from sash.engine.executors.interpreted_executor import InterpretedExecutor
 from sash.engine.failures import EVALUATING, ErrorPlace, Where, failure
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
-from sash.engine.row_block import FLIPPED, TICKS, RowBlock
+from sash.engine.row_block import FLIPPED, TICKS, Coded, RowBlock
 from sash.kernels import CannotCompileError, loops
 from sash.kernels.fused_partial import Shape, read_fields
 from sash.kernels.kernel_arrays import ResultColumn, Schedule
@@ -75,7 +75,7 @@ class KernelExecutor(Executor):
         for name, coding in codings(plan_pass, schema):
             if block is None:
                 dtype = schema.field(name).type if coding in ("", FLIPPED) else pa.int32()
-                dtype = pa.int64() if coding == TICKS else dtype
+                dtype = pa.int64() if coding == TICKS else pa.bool_() if callable(coding) else dtype
                 self.columns.append(nulls(0, dtype, compared=coding == FLIPPED))
             else:
                 coded = block.coded(name, coding)
@@ -283,12 +283,14 @@ class NumpyExecutor(KernelExecutor):
         return kernel.seconds_per_row * len(forms)
 
 
-def codings(plan_pass: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
+def codings(plan_pass: Pass, schema: pa.Schema) -> list[tuple[str, Coded]]:
     """Return the columns of a pass, and how each is coded; "" if it holds numbers."""
     first = next(iter(plan_pass.aggregates.values()))
     compared = all(aggregate.only_compares for aggregate in plan_pass.aggregates.values())
 
-    def coding(dtype: pa.DataType, number: int) -> str:
+    def coding(dtype: pa.DataType, number: int) -> Coded:
+        if first.coding.reads is not None:
+            return first.coding.reads
         if column_type(dtype).numbers is None:
             return first.coding.codes[number]
         return FLIPPED if compared and dtype == pa.uint64() else ""

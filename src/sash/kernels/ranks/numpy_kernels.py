@@ -31,12 +31,18 @@ from sash.columns.buffers import empty_array
 from sash.columns.column_types import KINDS
 from sash.kernels.fused_partial import as_values
 from sash.kernels.kernel_arrays import Positions
+from sash.kernels.lists import Entry, list_entries, runs_of_equals, sort_equals, windows_of_rows
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.ranks.blocks import EqualBlocks
 from sash.kernels.ranks.wavelet_matrix import Numbers, Places, count_up_to, select
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.vectorize import Partial, VectorFunction, cast, empty_like, put, vectorize
+from sash.windows.numpy_forms import numpy_form
 
+MOST_DIFFERENT = 64
+"""Different values of a window, on average, up to which lists of them are made; beyond that compiling takes less time."""
+POSITION_BITS = 32
+"""Lists of one column have fewer entries than a number of this many bits."""
 SHORT = 16
 """Ranks of this many bits are sorted into levels faster than longer ones."""
 
@@ -234,7 +240,7 @@ class NumpyDistinctKernel(NumpyValuesKernel):
     def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
         """Write the number of distinct values of each window."""
         [numbers] = results
-        earlier = find_earlier(values)
+        earlier = sort_equals(values).earlier
         blocks = EqualBlocks(begins, ends, len(earlier))
         in_block = np.arange(1 << blocks.bits)
         for batch in blocks.batches():
@@ -247,17 +253,35 @@ class NumpyDistinctKernel(NumpyValuesKernel):
             numbers[batch.windows] = count_up_to(sequence, blocks.bits, first, after, first & (len(in_block) - 1))
 
 
-def find_earlier(values: Numbers) -> Positions:
-    """Return for each row the newest earlier row with the same value, -1 if there is none. NaN equals NaN, and -0.0 equals 0.0.
+class NumpyModeKernel(NumpyValuesKernel):
+    """Windows over rows, with the results of a compiled kernel of OccurrenceTournament: it lists the different values of each window.
 
-    >>> find_earlier(np.array([5, 3, 8, 3, 5, 5])).tolist()
-    [-1, -1, -1, 1, 0, 4]
+    >>> from sash import agg
+    >>> kernel = NumpyModeKernel(agg.mode(), ("int64",))
+    >>> [result] = kernel.slide_between((np.array([5, 3, 8, 3, 5, 5]),), np.array([0, 1, 3]), np.array([2, 5, 6]))
+    >>> result.values.tolist()
+    [5, 3, 5]
     """
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    same = ordered[1:] == ordered[:-1]
-    if values.dtype.kind == "f":
-        same |= np.isnan(ordered[:-1])  # NaN come last
-    earlier = np.full(len(values), -1)
-    earlier[order[1:][same]] = order[:-1][same]
-    return earlier
+
+    seconds_per_row = 2e-6
+
+    def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> None:
+        super().__init__([aggregate], inputs)
+        self.results = [np.dtype(inputs[0])]
+
+    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
+        """Write the most frequent value of each window. Raise CannotVectorizeError if windows have too many different values."""
+        [modes] = results
+        if not len(begins):
+            return
+        equals, runs = sort_equals(values), windows_of_rows(begins, ends, len(values))
+        entry, first, after = runs_of_equals(equals, runs, len(begins), numpy_form)
+        if int((entry.stops - entry.starts).sum()) > MOST_DIFFERENT * (len(values) + len(begins)):
+            raise CannotVectorizeError(f"windows have more than {MOST_DIFFERENT} different values on average.")
+        by_row = np.argsort(entry.rows, kind="stable")
+        entry, occurrences = Entry(*(column[by_row] for column in entry)), (after - first)[by_row]
+        counts, entries = list_entries(entry, len(begins), numpy_form)
+        # The most occurrences win, and of equal ones the first in the list.
+        weights = (occurrences[entries] << POSITION_BITS) - np.arange(len(entries))
+        best = np.maximum.reduceat(weights, np.cumsum(counts) - counts)
+        modes[:] = values[entry.rows[entries[-best & ((1 << POSITION_BITS) - 1)]]]
