@@ -360,7 +360,14 @@ def argument_sql(source: SqlInput) -> SqlForm | str:
         return source.refuse(" in an order of text")
     extreme = f"{function}({unless_null(x.sql, source.columns)})"
     expressions = {function: extreme, f"arg_{function}": f"{function_by}({a.sql}, {unless_null(key, source.columns)})"}
-    return source.form(expressions, None, f"{{arg_{function}}}")
+    form = source.form(expressions, None, f"{{arg_{function}}}")
+    packed = order.packed(x.as_bigint if function == "min" else f"~{x.as_bigint}", x.bits) if x.kind == "int" else []
+    if not packed:
+        return form
+    by = {f"arg_{function}, part {part}": key for part, key in enumerate(packed)}
+    arguments = {name: f"min_by({a.sql}, {unless_null(key, source.columns)})" for name, key in by.items()}
+    result = f"coalesce({', '.join(f'{{{name}}}' for name in arguments)})"
+    return form._replace(native=source.native(arguments, result))
 
 
 def truth_sql(source: SqlInput) -> SqlForm | str:

@@ -170,13 +170,13 @@ def divide_by_weight(total: WeightedSum) -> float:
 
 def mean_sql(source: SqlInput) -> SqlForm | str:
     """Add sums and counts; the sum of floats comes from Spark's mean, which the moments share."""
-    x = source.column
+    x, sums = source.column, sums_of(source)
     counted = {"count": f"count({x.sql})"}
-    if x.kind == "float":
-        return source.form({**counted, "mean": f"avg({x.as_double})"}, total_of_mean, "{mean}")
-    sums = sums_of(source)
     if isinstance(sums, str):
         return sums
+    if x.kind == "float":
+        form = source.form({**counted, "mean": f"avg({x.as_double})"}, total_of_mean)
+        return form._replace(native=source.native(counted | sums, "{sum} / nullif({count}, 0)"))
     # The sum comes last: its type determines that of the result. It has more digits than the column already.
     counted |= sums
     if x.kind == "decimal":  # Spark's own mean of decimals is rounded once

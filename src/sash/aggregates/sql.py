@@ -25,15 +25,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+WORD = 64
+MOST_TIME_BITS = 31
+"""The times of windows of up to 2³¹ ticks, 35 minutes in microseconds, share 64 bits with an integer."""
 Lift = Callable[..., Any]
 
 
 def sql_form(
-    name: str, aggregate: Aggregate[Any], schema: pa.Schema, ticks: str, order_by: Sequence[str]
+    name: str,
+    aggregate: Aggregate[Any],
+    schema: pa.Schema,
+    ticks: str,
+    order_by: Sequence[str],
+    cycle: tuple[int, int] = (0, 0),
 ) -> SqlForm | str:
     """Return the SQL form of the aggregate called `name`, or a sentence that says why there is none.
 
-    `ticks` is SQL for the time in ticks; `schema` has the types of the columns.
+    `ticks` is SQL for the time in ticks; `schema` has the types of the columns; `cycle` is that of a `RowOrder`.
 
     >>> import pyarrow as pa
     >>> from sash import agg
@@ -47,7 +55,7 @@ def sql_form(
     if aggregate.sql is None or not aggregate.sql.fits(aggregate):
         return f"{name!r}: Spark SQL has no partials of {aggregate.name}."
     columns = [column_of(schema.field(column)) for column in aggregate.columns]
-    order = RowOrder(ticks, tuple(column_of(schema.field(column)) for column in order_by))
+    order = RowOrder(ticks, tuple(column_of(schema.field(column)) for column in order_by), cycle)
     variant = aggregate.of_kind(columns[0].kind) if len(columns) == 1 else aggregate
     form = aggregate.sql.make_form(SqlInput(variant, columns, order))
     return f"{name!r}: {form}" if isinstance(form, str) else form
@@ -273,6 +281,8 @@ class RowOrder(NamedTuple):
     ticks: str
     """The time as a bigint."""
     ties: tuple[SqlColumn, ...]
+    cycle: tuple[int, int] = (0, 0)
+    """Windows that do not overlap: their length and the place of an edge, in ticks; zeros if windows are others."""
 
     @property
     def is_known(self) -> bool:
@@ -287,6 +297,28 @@ class RowOrder(NamedTuple):
     @property
     def _ties(self) -> list[str]:
         return [part for tie in self.ties for part in (f"{tie.sql} IS NULL", tie.sql)]
+
+    def packed(self, value: str, bits: int) -> list[str]:
+        """Return keys that are numbers, of which the first one that is not null is smallest in the first row with the smallest integer.
+
+        Spark aggregates by numbers without sorting. One number holds the integer, of so many bits, and the time since the window began. If
+        both need more than 64 bits, all but the very large integers fit nevertheless; those have decimals. No keys if more than time orders rows.
+        """
+        length, edge = self.cycle
+        width = length.bit_length()
+        if self.ties or not 0 < width <= MOST_TIME_BITS:
+            return []
+        since = f"pmod({self.ticks} - {edge}L, {length}L)"
+        key = f"shiftleft({value}, {width}) + {since}"
+        if bits + width < WORD:
+            return [key]
+        limit = 1 << WORD - 2 - width
+        large = f"CAST({value} AS DECIMAL(19, 0)) * {1 << width}BD + CAST({since} AS DECIMAL(10, 0))"
+        return [
+            f"CASE WHEN {value} < -{limit}L THEN {large} END",
+            f"CASE WHEN {value} BETWEEN -{limit}L AND {limit - 1}L THEN {key} END",
+            f"CASE WHEN {value} >= {limit}L THEN {large} END",
+        ]
 
     def smallest(self, value: str) -> str:
         """Return a key that is smallest in the first row with the smallest value."""

@@ -240,7 +240,7 @@ def query_on_spark(query: QuerySpec, frame: DataFrame, options: Any) -> SparkQue
     """Return a query on a DataFrame, batch or streaming: the entry of `Query.run` and `Query.explain`."""
     require_pyspark()
     check_version("this session", frame.sparkSession.version)
-    if is_stream(frame):
+    if "at" not in options:  # an option of batch queries
         from sash.spark.streaming.stream_query import NativeStream, StreamQuery
 
         if (strategy := options["strategy"]) not in ("auto", "native"):

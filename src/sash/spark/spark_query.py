@@ -59,13 +59,16 @@ class SparkQuery:
             for name, dtype in self.types.items()
         }
         self.query = query = replace(query, aggregates={**query.aggregates, **given})
-        self.sent = frame if query.per_row else frame.select(*map(quote, self.schema.names))
-        """What goes to Python: all columns if every row has a result, or the columns that the query reads, or slices."""
         needed = needed_columns(query, readable(self.schema.empty_table()))
         self.prepared = prepare(query, needed.schema, compiled=self.compiled)
         """The query over rows."""
         self.in_python = self.prepared
         """The query that Python evaluates: over rows, or over slices."""
+
+    @cached_property
+    def sent(self) -> DataFrame:
+        """What goes to Python: all columns if every row has a result, or the columns that the query reads, or slices."""
+        return self.frame if self.query.per_row else self.frame.select(*map(quote, self.schema.names))
 
     @property
     def shown(self) -> QuerySpec:

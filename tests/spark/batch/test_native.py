@@ -34,8 +34,34 @@ MOMENTS: dict[str, Any] = {
 WINDOWS: dict[str, Window] = {
     "tumbling": window.tumbling("1m"),
     "offset": window.tumbling("1m", offset="7s"),
+    "right": window.tumbling("1m", closed="right"),
     "twice": window.time("2m", slide="1m"),
     "uneven": window.time("100s", slide="30s"),
+}
+MERGEABLE = (
+    "n",
+    "some",
+    "top",
+    "low",
+    "mean",
+    "sum",
+    "whole",
+    "average",
+    "small",
+    "middle",
+    "paid",
+    "any",
+    "all",
+    "squares",
+    "largest",
+    "width",
+)
+"""The aggregates whose slices Spark can merge."""
+OF_SLICES: dict[str, Window] = {
+    "five": window.time("5m", slide="1m"),
+    "uneven": window.time("100s", slide="30s", offset="7s"),
+    "right": window.time("100s", slide="30s", closed="right"),
+    "session": window.session("9s"),
 }
 FRAMES: dict[str, Window] = {
     "last": window.rows(3),
@@ -67,7 +93,7 @@ def frame(spark: SparkSession) -> DataFrame:
 
 
 def listed(frame: DataFrame, order: str) -> list[dict[str, Any]]:
-    return [row.asDict() for row in frame.orderBy("k", order).collect()]
+    return [row.asDict() for row in frame.orderBy("k", *order.split(", ")).collect()]
 
 
 def assert_same(native: DataFrame, other: DataFrame, order: str = "window_start") -> None:
@@ -80,10 +106,57 @@ def assert_same(native: DataFrame, other: DataFrame, order: str = "window_start"
                 assert mine[name] == value, (name, mine, theirs)
 
 
-@pytest.mark.parametrize("name", some(WINDOWS, 4))
+@pytest.mark.parametrize("name", some(WINDOWS, 5))
 def test_results_are_those_of_buckets(frame: DataFrame, name: str) -> None:
     query = sash.Query(AGGREGATES | MOMENTS, WINDOWS[name], by="k", time="ts", order_by="id")
     assert_same(query.run(frame, strategy="native"), query.run(frame, strategy="buckets"))
+
+
+@pytest.mark.parametrize("name", OF_SLICES)
+def test_results_of_slices_are_those_of_buckets(frame: DataFrame, name: str) -> None:
+    """Keys of two columns with nulls, and rows that are exactly the gap of a session apart."""
+    query = sash.Query({name: AGGREGATES[name] for name in MERGEABLE}, OF_SLICES[name], by=["k", "b"], time="ts")
+    rows = frame.where("id % 20 < 14").withColumn("big", F.expr("big DIV 256"))
+    native, other = query.run(rows, strategy="native"), query.run(rows, strategy="buckets")
+    assert_same(native, other, "b, window_start")
+    assert re.search("─ spark +native: ", str(query.explain(rows)))
+
+
+@pytest.mark.parametrize("windows", [(window.time("3d", slide="1d"), 3), (window.session("2d"), 2)], ids=str)
+@pytest.mark.parametrize("dtype", ["date", "bigint", "int", "timestamp_ntz"])
+def test_times_of_other_types(frame: DataFrame, windows: tuple[Window, int], dtype: str) -> None:
+    day = F.expr("date_from_unix_date(id * id % 601 - 300)")
+    time = F.unix_date(day).cast(dtype) if "int" in dtype else day.cast(dtype)
+    rows = frame.withColumn("ts", time)
+    unit = {"time": window.time(windows[1], slide=1), "session": window.session(windows[1])}
+    chosen = unit["time" if "time" in str(windows[0]) else "session"] if "int" in dtype else windows[0]
+    query = sash.Query({"n": agg.count(), "mean": agg.mean("x")}, chosen, by="k", time="ts")
+    native = query.run(rows)
+    assert re.search("─ spark +native: ", str(query.explain(rows)))
+    assert_same(native, query.run(rows, strategy="buckets"))
+
+
+def test_ties_of_arguments_without_a_sort(spark: SparkSession) -> None:
+    """Of equal integers the first in time wins, also of integers that leave no bits for the time."""
+    values = [0, 5, 5, -5, -5, 2**38 - 1, 2**38, 2**38, -(2**38) - 1, 2**63 - 1, 2**63 - 1, -(2**63), -(2**63), None]
+    rows = [
+        (number % 4, values[number * 7 % len(values) if number % 4 else number % 5], number % 3, None if number % 13 == 5 else number, number * 137 % 9_973)
+        for number in range(600)
+    ]  # fmt: skip
+    frame = spark.createDataFrame(rows, "k int, big bigint, small int, id int, ms int")
+    frame = frame.withColumn("ts", F.expr("timestamp_millis(ms * 10)"))
+    arguments = {
+        f"{name} {column}": aggregate(column, "id")
+        for name, aggregate in {"max": agg.arg_max, "min": agg.arg_min}.items()
+        for column in ("big", "small")
+    }
+    query = sash.Query(arguments, window.tumbling("10s", offset="3s"), by="k", time="ts")
+    native = query.run(frame, strategy="native")
+    assert_same(native, query.run(frame, strategy="buckets"))
+    plan = io.StringIO()
+    with contextlib.redirect_stdout(plan):
+        native.explain()
+    assert "SortAggregate" not in plan.getvalue()
 
 
 def test_results_of_frames_are_those_of_buckets(frame: DataFrame) -> None:
@@ -114,13 +187,16 @@ def test_several_frames_and_computed_columns(frame: DataFrame) -> None:
         (window.tumbling("1m"), {"buckets": 3}, "slices"),
         (window.tumbling("1m"), {"compiled": False}, "slices"),
         (window.time("2m", slide="1m"), {}, "native"),
-        (window.time("3m", slide="1m"), {}, "slices"),
+        (window.time("5m", slide="1m"), {}, "native"),
+        (window.time("6m", slide="1m"), {}, "slices"),
         ({"a": window.tumbling("1m"), "b": window.tumbling("1h")}, {}, "slices"),
         (window.rows(3), {}, "native"),
-        (window.rows(4), {}, "buckets"),
+        (window.rows(20), {}, "native"),
+        (window.rows(21), {}, "buckets"),
         (window.rows(before=0, after=None), {}, "buckets"),
         (window.time("1m"), {}, "buckets"),
-        (window.session("1m"), {}, "buckets"),
+        (window.session("1m"), {}, "native"),
+        (window.session("1m", min_rows=2), {}, "buckets"),
         (window.expanding(exclude="row"), {}, "buckets"),
     ],
     ids=str,
@@ -129,6 +205,26 @@ def test_the_strategy_that_is_chosen(frame: DataFrame, windows: Any, options: di
     query = sash.Query({"top": agg.max("x")}, windows, by="k", time="ts")
     explanation = str(query.explain(frame, **options))
     assert re.search(rf"─ spark +{strategy}: ", explanation), explanation
+
+
+@pytest.mark.parametrize(
+    ("rows", "aggregates", "strategy"), [(16, 6, "native"), (17, 6, "buckets"), (3, 7, "native"), (4, 7, "buckets")]
+)
+def test_the_strategy_of_frames(frame: DataFrame, rows: int, aggregates: int, strategy: str) -> None:
+    """The last aggregate has a larger state than a number."""
+    several = [agg.max("x"), agg.min("x"), agg.max("i"), agg.min("i"), agg.max("big"), agg.min("big"), agg.last("x")]
+    query = sash.Query(
+        {f"r{place}": several[place] for place in range(aggregates)}, window.rows(rows), by="k", time="ts"
+    )
+    assert re.search(rf"─ spark +{strategy}: ", str(query.explain(frame)))
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "strategy"), [(agg.last("x"), "buckets"), (agg.stddev("x"), "buckets"), (agg.sum("x"), "native")]
+)
+def test_the_strategy_of_sessions(frame: DataFrame, aggregate: Any, strategy: str) -> None:
+    query = sash.Query({"r": aggregate}, window.session("1m"), by="k", time="ts")
+    assert re.search(rf"─ spark +{strategy}: ", str(query.explain(frame)))
 
 
 def test_without_a_key_and_without_a_zone(frame: DataFrame) -> None:
@@ -169,20 +265,25 @@ def test_nothing_goes_to_python(frame: DataFrame) -> None:
 
 
 @pytest.mark.parametrize(
+    "windows", [window.tumbling("1m"), window.time("3m", slide="1m"), window.session("1m")], ids=str
+)
+@pytest.mark.parametrize(
     ("aggregate", "text", "sentence"),
     [
         (agg.sum("big"), "CAST(9223372036854775807 AS BIGINT)", "sum of a window needs more than 64 bits"),
         (agg.sum_of_squares("big"), "CAST(9223372036854775807 AS BIGINT)", "needs more than 64 bits"),
     ],
 )
-def test_an_overflow_is_an_error(frame: DataFrame, aggregate: Any, text: str, sentence: str) -> None:
+def test_an_overflow_is_an_error(frame: DataFrame, windows: Window, aggregate: Any, text: str, sentence: str) -> None:
     rows = frame.selectExpr("k", "ts", f"{text} AS big")
-    query = sash.Query({"s": aggregate}, window.tumbling("1m"), by="k", time="ts")
+    query = sash.Query({"s": aggregate}, windows, by="k", time="ts")
     with pytest.raises(PySparkException, match=rf"\[SASH\].*{sentence}"):
         query.run(rows, strategy="native").collect()
 
 
-@pytest.mark.parametrize("windows", [window.tumbling("1m"), window.session("1m"), window.rows(2)], ids=str)
+@pytest.mark.parametrize(
+    "windows", [window.tumbling("1m"), window.time("3m", slide="1m"), window.session("1m"), window.rows(2)], ids=str
+)
 def test_a_row_without_a_time_is_an_error(frame: DataFrame, windows: Window, tmp_path: Path) -> None:
     """Also in a file of which Spark could skip all rows without a time."""
     query = sash.Query({"n": agg.count()}, windows, by="k", time="ts")
@@ -197,7 +298,7 @@ def test_a_row_without_a_time_is_an_error(frame: DataFrame, windows: Window, tmp
     ("aggregate", "windows", "sentence"),
     [
         (agg.median("x"), window.tumbling("1m"), "Spark SQL has no partials of median"),
-        (agg.max("x"), window.time("1m", slide="1m", closed="right"), "is not like Spark's own windows"),
+        (agg.last("x"), window.time("2m", slide="1m", closed="right"), "is not like Spark's own windows"),
         (agg.max("x"), window.time("20s", slide="1m"), "is not like Spark's own windows"),
         (agg.max("x"), window.time("3m"), "neither a frame of rows nor expanding"),
         (agg.max("x"), window.tumbling("1m", min_rows=2), "needs the number of values"),

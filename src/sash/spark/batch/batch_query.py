@@ -100,7 +100,7 @@ class BatchQuery(SparkQuery):
 
     def why_not_native(self) -> str:
         """Return why Spark cannot compute the results alone; empty if it can."""
-        return why_not_native(self)
+        return why_not_native(self, in_slices=True)
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
@@ -272,6 +272,9 @@ def _of_native(batch: BatchQuery) -> tuple[str, ...]:
         keys = f"PARTITION BY {', '.join(query.by)} " if query.by else ""
         over = f"aggregates OVER ({keys}ORDER BY {query.time} …)"
         return over, f"{_columns(batch)} of all rows, by the key", "nothing"
+    if any(window.cuts and window.cuts.gap(batch.prepared.unit) is not None for window in query.windows.values()):
+        grouped = f"groupBy({', '.join([*query.by, 'slice'])}), and slices grouped by session"
+        return grouped, f"{_columns(batch)} of all rows, by the key", "nothing"
     grouped = f"groupBy({', '.join([*query.by, 'window'])}), and the results of its aggregates"
     return grouped, "partials of windows, which Spark combines within a partition before the shuffle", "nothing"
 

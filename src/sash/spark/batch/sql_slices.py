@@ -120,11 +120,11 @@ def slice_sql(edges: Edges, ticks: str) -> str:
     return f"CASE WHEN {ticks} < {too_early} THEN {ticks} ELSE {latest} END"
 
 
-def read_forms(declared: QuerySpec, prepared: Prepared) -> dict[str, SqlForm] | str:
-    """Return the SQL forms of the aggregates, over rows with their ticks, or why one has none."""
+def read_forms(declared: QuerySpec, prepared: Prepared, cycle: tuple[int, int] = (0, 0)) -> dict[str, SqlForm] | str:
+    """Return the SQL forms of the aggregates, over rows with their ticks, or why one has none; `cycle` is that of a `RowOrder`."""
     forms: dict[str, SqlForm] = {}
     for name, function in declared.aggregates.items():
-        form = sql_form(name, function, prepared.schema, quote(TICKS), declared.order_by)
+        form = sql_form(name, function, prepared.schema, quote(TICKS), declared.order_by, cycle)
         if isinstance(form, str):
             return form
         forms[name] = form
