@@ -59,6 +59,7 @@ ORDER = Option(
     "time", '{given} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.'
 )
 STRATEGY = Option("auto", "run: {given} does not exist. Use auto, native, slices, buckets, ranges.")
+SKEW = Option(None, 'run: {given} does not exist. Use "auto", or leave it out.', lambda value: value in (None, "auto"))
 AHEAD = Option(
     "1d",
     'run: {given} must be a length of time, such as "1d", or None.',
@@ -153,9 +154,12 @@ class ForSparkTables(TypedDict, total=False):
     """Options for a batch PySpark DataFrame.
 
     - `ranges`: the number of time ranges. Default: the number of shuffle partitions.
+    - `skew`: "auto" looks for keys with very many rows, and distributes the rows of each over several tasks. A job counts a sample of the keys when
+      `run` is called. Default: None, which runs no such job.
     """
 
     ranges: Annotated[int | None, COUNT]
+    skew: Annotated[Literal["auto"] | None, SKEW]
 
 
 class ForSparkStreams(TypedDict, total=False):

@@ -202,7 +202,7 @@ def run_with_schema(query: Any, frame: DataFrame, schema: Any, **options: Any) -
     Nulls and NaN: as in `query.run`.
     Result: a DataFrame, as `query.run(frame, **options)` returns. If the frame has other columns than the schema, Spark raises the error
     when it analyses the pipeline.
-    Errors: those of `query.run`. ValueError if the schema is invalid, or with `strategy="ranges"` on Spark Connect, which needs to run a job first.
+    Errors: those of `query.run`. ValueError if the schema is invalid, or with `strategy="ranges"` or `skew="auto"` on Spark Connect, which need to run a job first.
 
     >>> import sash
     >>> from sash import agg, window

@@ -34,8 +34,9 @@ from sash.options import NO_LABELS, SparkTableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
 from sash.spark.arrow_types import arrow_schema, has_maps
+from sash.spark.batch.large_keys import LargeKey, describe_skew, find_large_keys, looks_for_skew
 from sash.spark.batch.native import native_frame, why_not_native, why_slower
-from sash.spark.batch.ranges import group_rows, shares_of, split_frame, split_rows, with_hash_and_ticks
+from sash.spark.batch.ranges import group_rows, split_frame, split_rows, with_hash_and_ticks
 from sash.spark.batch.sql_slices import INTEGERS, slice_frame, why_not
 from sash.spark.computed import in_own_case, with_computed
 from sash.spark.given_schema import runs_no_job
@@ -72,6 +73,7 @@ class BatchQuery(SparkQuery):
         self._fixed_buckets = options["buckets"] or (tasks if tasks <= FEW_TASKS else None)
         """The number of tasks if adaptive execution should not join small partitions; None if it should."""
         self.strategy, self.reason = choose_strategy(self)
+        self.looks_for_skew = looks_for_skew(self)
         self.cuts_pairs = self.strategy == "slices"
         if self.strategy != "native":
             self.in_python = compile_ahead(self._over_slices() if self.cuts_pairs else self.prepared)
@@ -86,6 +88,7 @@ class BatchQuery(SparkQuery):
 
     def run(self) -> DataFrame:
         """Return the results."""
+        self._split_if_skewed()
         if self.strategy == "native":
             return native_frame(self)
         if self.strategy == "ranges":
@@ -93,6 +96,17 @@ class BatchQuery(SparkQuery):
             return run_groups(grouped, worker, self.results)
         key = hash_of(self.query.by, self.frame.schema) if self.query.by else None
         return run_keys(self.sent, key, self._fixed_buckets, self.worker, self.results)
+
+    def _split_if_skewed(self) -> None:
+        """Choose "ranges" if skew="auto" was given and there are large keys. This runs the job that finds them."""
+        if self.looks_for_skew and self.large_keys:
+            self.strategy, self.reason = "ranges", 'skew="auto" was given, and there are large keys'
+            self.in_python = compile_ahead(self.prepared)
+
+    @cached_property
+    def large_keys(self) -> dict[int, LargeKey]:
+        """The keys whose time axis is split, by their hashes. This runs the job that finds them."""
+        return find_large_keys(with_hash_and_ticks(self), self)
 
     def in_ranges(self) -> tuple[DataFrame, BucketWorker]:
         """Return rows in groups, time ranges or buckets, and the worker for them. This runs the jobs that find where to split."""
@@ -104,11 +118,16 @@ class BatchQuery(SparkQuery):
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
+        self._split_if_skewed()
         name = self.strategy
         say = {"native": _of_native, "slices": _of_slices, "buckets": _of_buckets, "ranges": _of_ranges}[name]
         leaves = dict(zip_longest(STEPS, say(self), fillvalue=NO_JOB))
-        if name == "buckets" and self.query.by and isinstance(self.reach, Reach):
-            leaves["one key"] = 'if one key has most of the rows, strategy="ranges" distributes them over several tasks'
+        if self.options["skew"]:
+            leaves["skew"] = describe_skew(self)
+            if self.looks_for_skew and name != "ranges":
+                leaves["before"] = f"run() starts a job that counts a sample of {and_between(self.query.by)}"
+        elif name == "buckets" and self.query.by and isinstance(self.reach, Reach):
+            leaves["skew"] = 'if few keys have most of the rows, skew="auto" distributes these over several tasks'
         rows = int(self.frame.sparkSession.conf.get(BATCH) or 0)
         if name != "native" and 0 < rows <= FEW_ROWS:
             leaves["batches"] = f"{rows:,} rows go to Python at a time; {BATCH}=100000 is faster by about a third"
@@ -226,7 +245,7 @@ class LabelQuery(BatchQuery):
         is_label: Column = F.col(LABEL).isNotNull()
         windows = self.range_windows(has_partials=False)
         counted = rows.where(~is_label) if windows.reach.rows else rows  # windows that count rows count events
-        split = split_rows(counted, shares_of(rows, self), windows, self.prepared.unit)
+        split = split_rows(counted, windows, self)
         ranges = F.when(is_label, F.expr(split.ranges_sql(owned=True))).otherwise(F.expr(split.ranges_sql()))
         grouped, _ = group_rows(rows.withColumn(RANGE, F.expr(split.cell_sql())), ranges, len(split.numbered), self)
         return grouped, self.worker
@@ -305,7 +324,7 @@ def _of_ranges(batch: BatchQuery) -> tuple[str, ...]:
     assert isinstance(reach, Reach)
     jobs = [f"a sketch of the distribution of {time}"]
     if batch.query.by:
-        jobs.insert(0, "which keys have more rows than a task's share")
+        jobs.insert(0, "which keys are large")
     if reach.gap >= 0:
         jobs.append("where sessions begin")
     if reach.rows:
@@ -319,7 +338,7 @@ def _of_ranges(batch: BatchQuery) -> tuple[str, ...]:
         wide = "; rows where none of its windows begins or ends arrive as slices instead"
     cut = f"{batch.ranges} ranges of {time} with about equally many rows"
     if batch.query.by:
-        cut += ", for keys with more than a task's share; the others into buckets"
+        cut += ", for large keys; the others into buckets"
     return (
         "the range of each row, and the later ones whose windows reach back to it",
         f"{_columns(batch)} of all rows, into {cut}; a row goes to each range that needs it{wide}",

@@ -1,11 +1,11 @@
 """The strategy "ranges": the rows of one key go to several tasks. Jobs over the time column find where to split.
 
-    sketch   how times are distributed: a KLL sketch of the times of each key               always
+    sketch   how times are distributed: a KLL sketch of the times of each large key         always
     count    how many rows lie between fine edges                                           for windows that count rows
     gaps     where, after each bound, a session begins                                      for sessions
     slices   of rows that ranges do not need one by one, from all columns of the query      for windows wider than ranges
 
-With keys, only those with more than a task's share of all rows are split. The others go into buckets.
+With keys, only large ones are split (`large_keys.py`). The others go into buckets.
 
 `RangeSplit` writes the SQL that sends a row to its ranges. All rows between two neighbouring edges of ranges, a cell, go to the same
 ranges, one by one or as slices.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +29,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
 from sash.aggregates.sql import quote
-from sash.durations import TimeUnit
+from sash.spark.batch.large_keys import NO_KEY
 from sash.spark.batch.sql_slices import ticks_sql
 from sash.spark.groups import bucket_of, hash_of, numbered, run_groups
 from sash.windows.base import FOREVER, NEVER, Interval
@@ -46,19 +47,15 @@ ACCURACY = 4000
 """Of sketches: the error of ranks is below a thousandth."""
 EDGES_PER_RANGE = 256
 """Rows are counted between this many edges in each range, so that a range gets little more than it needs."""
-NO_KEY = 0
-"""The hash of rows without a key."""
 
 
 def split_frame(batch: BatchQuery) -> tuple[DataFrame, RangeWorker]:
     """Return rows in groups, time ranges or buckets, and the worker for them; this runs the jobs that find where to split."""
     rows = with_hash_and_ticks(batch)
-    shares = shares_of(rows, batch)
     windows = batch.range_windows(has_partials=not time_ranges.no_partials(batch.in_python))
-    unit = batch.in_python.unit
-    split = split_rows(rows, shares, windows, unit)
+    split = split_rows(rows, windows, batch)
     if split.sliced_cells and not slices_compile(batch.in_python):
-        split = split_rows(rows, shares, replace(windows, has_partials=False), unit)
+        split = split_rows(rows, replace(windows, has_partials=False), batch)
     rows = rows.withColumn(RANGE, F.expr(split.cell_sql()))
     slices = cut_cells_to_slices(rows, split, batch.worker) if split.sliced_cells else {}
     grouped, groups = group_rows(rows, F.expr(split.ranges_sql()), len(split.numbered), batch)
@@ -90,13 +87,16 @@ def group_rows(rows: DataFrame, places: Column, ranges: int, batch: BatchQuery) 
     return grouped.repartition(len(numbers), GROUP), numbers
 
 
-def split_rows(rows: DataFrame, shares: Mapping[int, int], windows: RangeWindows, unit: TimeUnit) -> RangeSplit:
-    """Return the ranges of keys, given the hash and the ticks of rows, and into how many ranges each key is split."""
+def split_rows(rows: DataFrame, windows: RangeWindows, batch: BatchQuery) -> RangeSplit:
+    """Return the ranges of large keys, given the hash and the ticks of rows."""
+    keys = batch.large_keys
     # Rows without a time are left out: the query itself reports them.
-    heavy = rows.select(HASH, TICKS).where(F.col(HASH).isin(list(shares)) & F.col(TICKS).isNotNull())
-    sketches = sketch_times(heavy) if shares else {}
+    heavy = rows.where(F.col(HASH).isin(list(keys)) & F.col(TICKS).isNotNull())
+    sketches = sketch_times(heavy, batch.query.by) if keys else {}
     if not sketches:  # there are no rows
         return RangeSplit({})
+    heavy = heavy.select(HASH, TICKS).where(F.col(HASH).isin(list(sketches)))
+    shares = {key: keys[key].ranges for key in sketches}
     quantiles = {}
     for key, sketch in sketches.items():
         count = EDGES_PER_RANGE * shares[key]
@@ -110,30 +110,21 @@ def split_rows(rows: DataFrame, shares: Mapping[int, int], windows: RangeWindows
     ranges = {}
     for key in sorted(bounds):
         newest = min(int(math.nextafter(sketches[key].get_max_value(), math.inf)) + 1, FOREVER - 1)
-        ranges[key] = windows.ranges(bounds[key], shares[key], replace(axes[key], unit=unit, newest=newest))
+        ranges[key] = windows.ranges(
+            bounds[key], shares[key], replace(axes[key], unit=batch.in_python.unit, newest=newest)
+        )
     return RangeSplit(ranges)
 
 
-def shares_of(rows: DataFrame, batch: BatchQuery) -> dict[int, int]:
-    """Return the keys, by hash, with more rows than a task's share, and into how many ranges each is split.
+def sketch_times(rows: DataFrame, by: Sequence[str]) -> dict[int, Any]:
+    """Return a sketch of the times of each key.
 
-    xxhash64 skips nulls, so that (1, null) and (null, 1) have the same hash. Keys that share a hash are not split.
+    xxhash64 skips nulls, so that (1, null) and (null, 1) have the same hash. Keys that share a hash are left out.
     """
-    by, ranges = batch.query.by, batch.ranges
-    if not by:
-        return {NO_KEY: ranges}
-    counts = rows.groupBy(HASH, *(F.col(quote(name)) for name in by)).count()
-    hashes = counts.groupBy(HASH).agg(F.sum("count").alias("rows"), F.count("*").alias("keys"))
-    total = counts.agg(F.sum("count")).collect()[0][0] or 0
-    most = hashes.where("keys = 1").orderBy(F.desc("rows")).limit(ranges).collect()
-    return {row[HASH]: -(-row["rows"] * ranges // total) for row in most if row["rows"] * ranges > total}
-
-
-def sketch_times(times: DataFrame) -> dict[int, Any]:
-    """Return a sketch of the times of each key."""
-    sketch = F.kll_sketch_agg_double(F.col(TICKS).cast("double"), ACCURACY).alias("sketch")
-    rows = times.groupBy(HASH).agg(sketch).collect()
-    return {row[HASH]: kll_doubles_sketch.deserialize(bytes(row["sketch"])) for row in rows}
+    sketch = F.kll_sketch_agg_double(F.col(TICKS).cast("double"), ACCURACY)
+    found = rows.groupBy(HASH, *(F.col(quote(name)) for name in by)).agg(sketch).collect()
+    keys = Counter(row[0] for row in found)
+    return {row[0]: kll_doubles_sketch.deserialize(bytes(row[-1])) for row in found if keys[row[0]] == 1}
 
 
 def count_rows(times: DataFrame, edges: dict[int, Any]) -> dict[int, time_ranges.KeyAxis]:
