@@ -8,7 +8,6 @@ stream: not a full or read-only disk, not a damaged file.
 
 from __future__ import annotations
 
-import mmap
 import os
 import tempfile
 import time
@@ -52,11 +51,10 @@ def write(place: str, token: str, state: bytes) -> None:
 def read(place: str, token: str) -> memoryview | None:
     """Return the copy of the state with a token; None if there is none."""
     try:
-        with (_folder() / place).open("rb") as file:
-            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError):
+        copy = memoryview((_folder() / place).read_bytes())
+    except OSError:
         return None
-    return mapped[TOKEN:] if bytes(mapped[:TOKEN]) == token.encode() else None
+    return copy[TOKEN:] if copy[:TOKEN] == token.encode() else None
 
 
 def remove(place: str) -> None:
