@@ -84,9 +84,10 @@ def unpacking(title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
     """Return the function that Spark calls with packed results of the query with this title."""
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for blob in batch.column(RESULTS):
-                if blob.is_valid:
-                    yield from read_table(blob.as_buffer()).to_batches(max_chunksize=RESULT_ROWS)
+        with marked_errors():
+            for batch in batches:
+                for blob in batch.column(RESULTS):
+                    if blob.is_valid:
+                        yield from read_table(blob.as_buffer()).to_batches(max_chunksize=RESULT_ROWS)
 
     return titled(unpack, title)
