@@ -37,8 +37,13 @@ LAST_TICK = (1 << 63) - 1
 """The largest time in ticks."""
 
 
-def why_not_native(source: SparkQuery) -> str:  # noqa: PLR0911 — a chain
+def why_not_native(source: SparkQuery) -> str:
     """Return why Spark cannot compute the results of a query alone; empty if it can."""
+    return why_no_aggregates(source) or (_why_not_frames if source.query.per_row else _why_not_windows)(source)
+
+
+def why_no_aggregates(source: SparkQuery) -> str:  # noqa: PLR0911 — a chain
+    """Return why Spark cannot compute the aggregates of a query, whatever its windows; empty if it can."""
     query, schema = source.query, source.frame.schema
     if reason := why_not_grouped(query, schema):
         return reason
@@ -54,11 +59,11 @@ def why_not_native(source: SparkQuery) -> str:  # noqa: PLR0911 — a chain
             return f"{name!r}: {form.aggregate.name} is computed from partials in Python."
         if query.aggregates[name].result.type is not None:
             return f"{name!r}: types= declares its type."
-    partials = {name.lower() for name in _expressions(_natives(source))}
+    partials = {name.lower() for name in _expressions(natives_of(source))}
     columns = (*(schema.names if query.per_row else ()), *query.by)
     if clash := next((name for name in columns if name.lower() in partials), None):
         return f"the column {clash!r} has the name of a column of partials. Rename it."
-    return _why_not_frames(source) if query.per_row else _why_not_windows(source)
+    return ""
 
 
 def _why_not_frames(source: SparkQuery) -> str:
@@ -128,7 +133,7 @@ def native_frame(batch: BatchQuery) -> DataFrame:
 
 def _in_frames(batch: BatchQuery) -> DataFrame:
     """Return the rows, with the results of their frames."""
-    query, natives = batch.query, _natives(batch)
+    query, natives = batch.query, natives_of(batch)
     ticks = ticks_sql(str(query.time), batch.frame.schema[str(query.time)].dataType)
     # A filter checks the time, so that rows are shuffled without a further column; Spark drops the ticks if no aggregate reads them.
     rows = batch.frame.where(f"{checked_time(batch, ticks)} IS NOT NULL").withColumn(TICKS, F.expr(ticks))
@@ -138,7 +143,7 @@ def _in_frames(batch: BatchQuery) -> DataFrame:
         over = _over(query, window.frame.sql)
         parts = [f"{text} {over} AS {quote(part)}" for part, text in _expressions(natives).items()]
         results = {query.result_name(aggregate, name): native for aggregate, native in natives.items()}
-        added = [_as_field(_result(native), fields[column]) for column, native in results.items()]
+        added = [as_field(result_of(native), fields[column]) for column, native in results.items()]
         rows = rows.selectExpr("*", *parts).selectExpr(*map(quote, rows.columns), *added)
     return rows.select(*(quote(field.name) for field in batch.results))
 
@@ -159,18 +164,18 @@ def in_own_windows(source: SparkQuery, rows: DataFrame, time: Column) -> DataFra
     else:
         lengths = (cycle.length, cycle.period, cycle.offset % cycle.period)
         group = F.window(time, *(f"{ticks} microseconds" for ticks in lengths))
-    grouped = aggregate(rows, source.query, group.alias(WINDOW), _expressions(_natives(source)))
+    grouped = aggregate(rows, source.query, group.alias(WINDOW), _expressions(natives_of(source)))
     values = {"window_start": f"{WINDOW}.start", "window_end": f"{WINDOW}.end"}
-    values |= {name: _result(native) for name, native in _natives(source).items()}
+    values |= {name: result_of(native) for name, native in natives_of(source).items()}
     fields = [field for field in source.results if field.name in values]
     # SQL in one call: building a column takes PySpark about a millisecond.
-    results = grouped.selectExpr(*map(quote, source.query.by), *(_as_field(values[f.name], f) for f in fields))
+    results = grouped.selectExpr(*map(quote, source.query.by), *(as_field(values[f.name], f) for f in fields))
     for field in fields:
         results = results.withMetadata(field.name, field.metadata) if field.metadata else results
     return results
 
 
-def _natives(source: SparkQuery) -> dict[str, NativeSql]:
+def natives_of(source: SparkQuery) -> dict[str, NativeSql]:
     """Return how Spark computes each aggregate."""
     forms = read_forms(source.query, source.prepared)
     assert not isinstance(forms, str), forms
@@ -181,11 +186,12 @@ def _expressions(natives: Mapping[str, NativeSql]) -> dict[str, str]:
     return {name: text for native in natives.values() for name, text in native.expressions.items()}
 
 
-def _as_field(value: str, field: StructField) -> str:
+def as_field(value: str, field: StructField) -> str:
+    """Return SQL for a column of results."""
     return f"CAST({value} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
 
 
-def _result(native: NativeSql) -> str:
+def result_of(native: NativeSql) -> str:
     """Return SQL for a result, nullable as in the other strategies, also if it is a count. Spark drops the comparison with null."""
     return f"nullif({native.result}, NULL)"
 
