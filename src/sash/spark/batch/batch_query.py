@@ -226,21 +226,29 @@ class LabelQuery(BatchQuery):
             )
 
     def _united(self) -> DataFrame:
-        """Return events and labels as rows of one frame. Labels have all their columns in LABEL, which is null for events."""
+        """Return events and labels as rows of one frame. Labels have their other columns in LABEL, which is null for events."""
         names = {name: name for name in self.query.by} | {self.query.time: self.at_time}
         columns = []
         for name in self.query.columns:
             value = F.col(quote(names[name])) if name in names else F.lit(None)
             columns.append(value.cast(self.frame.schema[name].dataType).alias(name))
-        fields = [F.col(quote(field.name)).alias(f"f{number}") for number, field in enumerate(self.label_fields)]
-        labels = self.labels.select(*columns, F.struct(*fields).alias(LABEL))
+        fields = [F.col(quote(name)).alias(f"f{number}") for number, name in enumerate(self.carried)]
+        carried = F.struct(*fields) if fields else F.lit(True)
+        labels = self.labels.select(*columns, carried.alias(LABEL))
         no_label = F.lit(None).cast(labels.schema[LABEL].dataType).alias(LABEL)
         return self.frame.select(*map(quote, self.query.columns), no_label).union(labels)
+
+    @cached_property
+    def carried(self) -> tuple[str, ...]:
+        """The columns of labels that events do not have: all but keys and the time, unless these are of another type."""
+        types = {name: self.frame.schema[name].dataType for name in self.query.by}
+        types[self.at_time] = self.frame.schema[str(self.query.time)].dataType
+        return tuple(field.name for field in self.label_fields if types.get(field.name) != field.dataType)
 
     @property
     def worker(self) -> LabelWorker:
         """What is sent to Python workers."""
-        return LabelWorker(**vars(super().worker), at_time=self.at_time)
+        return LabelWorker(**vars(super().worker), at_time=self.at_time, carried=self.carried)
 
     @cached_property
     def reach(self) -> Reach | str:
