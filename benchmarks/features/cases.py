@@ -13,6 +13,9 @@ from benchmarks.spark_batch.case import SparkCase, SparkContestant
 A_TENTH = 1_000_000
 """Of the events, for those that would take minutes."""
 RANGE_JOIN, WITHOUT = "range join and groupBy", "the same query without labels"
+NATIVE = "Sash, native"
+EVEN = 0.95
+"""As fast, within what measurements differ by."""
 
 IN_PROCESS = FeatureCase(
     name="10 M events, 1 M labels, 100 K keys",
@@ -43,11 +46,16 @@ def on_spark() -> Iterator[SparkCase]:
             aggregate="count, sum, mean, max, stddev",
             contestants=(
                 asked(name="Sash", role="sash", algorithm="auto", answer=spark.with_labels),
+                asked(name=NATIVE, role="sash", algorithm="auto", answer=spark.joined_by_spark, rows=joined),
                 asked(name=RANGE_JOIN, package="pyspark", answer=spark.range_join, rows=joined),
                 asked(name=WITHOUT, role="beside", answer=spark.without_labels),
             ),
             rows=2_000_000,
-            targets=(Target(against=RANGE_JOIN, at_least=20), Target(against=WITHOUT, at_most=2)),
+            targets=(
+                Target(against=RANGE_JOIN, at_least=20),
+                Target(contestant=NATIVE, against=RANGE_JOIN, at_least=EVEN),
+                Target(against=WITHOUT, at_most=2),
+            ),
         )
 
 

@@ -34,6 +34,11 @@ def with_labels(frame: DataFrame) -> DataFrame:
     return query().run(frame, at=labels_of(frame))
 
 
+def joined_by_spark(frame: DataFrame) -> DataFrame:
+    """Return what Sash answers for labels if Spark joins them."""
+    return query().run(frame, at=labels_of(frame), strategy="native")
+
+
 def without_labels(frame: DataFrame) -> DataFrame:
     """Return what Sash answers for each event."""
     return query().run(frame)

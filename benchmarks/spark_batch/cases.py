@@ -186,6 +186,27 @@ def keys() -> Iterator[SparkCase]:
     )
 
 
+def skewed() -> Iterator[SparkCase]:
+    """Yield a key with nine of ten rows beside the same rows of a thousand keys."""
+    question = Question("1h per row", partial(native.over_time_by_key, "1h"), PER_ROW)
+    large, spread = Asked(question, "90 % in one key"), Asked(question, "20 K rows a key")
+    found, even, looked = 'one key, skew="auto"', "1 K keys", '1 K keys, skew="auto"'
+    yield SparkCase(
+        name="90 % of 20 M rows in one key, 1h per row",
+        contestants=(
+            large.sash(by_sash(window.time("1h"), skew="auto"), found),
+            large.sash(by_sash(window.time("1h")), "one key"),
+            spread.sash(by_sash(window.time("1h")), even),
+            spread.sash(by_sash(window.time("1h"), skew="auto"), looked),
+        ),
+        rows=20_000_000,
+        targets=(
+            Target(contestant=found, against=even, at_most=1.5),
+            Target(contestant=looked, against=even, at_most=1.1),
+        ),
+    )
+
+
 def without_key() -> Iterator[SparkCase]:
     """Yield one stream, whose time axis is split for Sash; Spark has all of it in one partition."""
     spark = partial(native.over_time, "1h")
@@ -212,4 +233,4 @@ def without_key() -> Iterator[SparkCase]:
     )
 
 
-CASES: tuple[SparkCase, ...] = (*of_rows(), *wide(), *of_time(), *sharing(), *own(), *keys(), *without_key())
+CASES: tuple[SparkCase, ...] = (*of_rows(), *wide(), *of_time(), *sharing(), *own(), *keys(), *skewed(), *without_key())

@@ -32,6 +32,8 @@ class Readings:
     has_keys: bool = True
     notes: int = 0
     """The number of further columns: strings of 24 characters."""
+    is_skewed: bool = False
+    """Whether the first key has nine of ten rows, and the others share the rest."""
 
     def keys(self, rows: int) -> int:
         """Return how many keys there are: with fewer rows they are fewer, not shorter; but never one that is not whole.
@@ -53,6 +55,8 @@ READINGS = {
     "20 rows a key": Readings(20, 90 * DAY),
     "2 K rows a key": Readings(2_000, 90 * DAY),
     "20 more columns": Readings(40_000, 10 * DAY, notes=20),
+    "20 K rows a key": Readings(20_000, 10 * DAY),
+    "90 % in one key": Readings(20_000, 10 * DAY, is_skewed=True),
     "no key": Readings(24_000, DAY, has_keys=False),
 }
 
@@ -69,8 +73,11 @@ def _written(name: str, rows: int) -> str:
     row = F.col("id")
     instant = F.lit(FIRST) + F.floor(row * F.lit(data.span_of(rows) / rows)).cast("long")
     made = spark().range(0, rows, 1, FILES)
+    household = F.pmod(F.xxhash64(row), F.lit(data.keys(rows)))
+    if data.is_skewed:
+        household = F.when(F.pmod(F.xxhash64(row, F.lit(SEED)), F.lit(10)) > 0, 0).otherwise(household)
     made.select(
-        F.pmod(F.xxhash64(row), F.lit(data.keys(rows))).alias("household"),
+        household.alias("household"),
         F.timestamp_micros(instant).alias("ts"),
         (F.randn(SEED) * 15 + 100).alias("load"),
         *(F.lpad(F.hex(F.xxhash64(row, F.lit(n))), NOTE_LENGTH, "-").alias(f"note_{n}") for n in range(data.notes)),

@@ -125,6 +125,8 @@ class Frame(NamedTuple):
     """How many rows it holds at most; None if that is not known."""
     reach: Callable[[TimeUnit], Reach | None] = _unknown
     """Returns the furthest that it reaches back, also if it looks ahead or leaves out rows; None if that is not known."""
+    ticks: Callable[[TimeUnit], tuple[int, int] | None] = _unknown
+    """Returns how many ticks before and after the time of its row it reaches, ends included; None if rows or days decide."""
     width: Callable[[TimeUnit], int | None] = _unknown
     """Returns how far apart its rows may be, in ticks; None if there is no limit, so that a key needs state forever."""
     ready: Callable[[Items], Ints] = lambda items: items.span.final

@@ -103,7 +103,7 @@ class TimeFrame(TimeWindow):
         more: dict[str, Any] = {"ready": self._ready, "held": self._held, "needed_from": self._needed_from}
         more |= {"goes_back": by_calendar, "width": self._width}
         if not by_calendar:
-            more["around"] = (None if before is None else before.amount, ahead)
+            more |= {"around": (None if before is None else before.amount, ahead), "ticks": self.distances}
         if before is None and ahead == 0 and self.closed == "both" and not self.exclude:
             more["sql"] = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
         return frame_around(before, ahead, self.exclude, self._reach, self._begin_zones, **more)

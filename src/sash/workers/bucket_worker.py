@@ -130,7 +130,9 @@ class LabelWorker(BucketWorker):
     """
 
     at_time: str = ""
-    """The time column of labels, for messages."""
+    """The time column of labels."""
+    carried: tuple[str, ...] = ()
+    """The columns of labels in LABEL. Those that events have too, keys and the time, are beside it."""
 
     def _run_whole(self, table: pa.Table) -> pa.Table:
         events, labels = self._apart(table)
@@ -160,8 +162,11 @@ class LabelWorker(BucketWorker):
         needed = readable(labels.select([*self.query.by, self.query.time]))
         needed = needed.rename_columns([*self.query.by, self.at_time])
         results = run_labels(prepared, events, needed, self.at_time, threads=1)
-        for name, column in zip(self.results.names, labels[LABEL].flatten(), strict=False):
-            results = results.append_column(name, column)
+        columns = dict(zip(self.carried, labels[LABEL].flatten() if self.carried else (), strict=True))
+        columns = {**{name: labels[name] for name in self.query.by}, self.at_time: labels[self.query.time], **columns}
+        for name in self.results.names:
+            if name in columns:
+                results = results.append_column(name, columns[name])
         return results
 
     def _needed_later(self, prepared: Prepared, events: pa.Table, piece: pa.Table) -> pa.Table:

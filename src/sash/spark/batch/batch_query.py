@@ -23,7 +23,7 @@ from itertools import zip_longest
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
 from sash.aggregates.sql import quote
 from sash.engine.check_columns import check_columns
@@ -34,8 +34,9 @@ from sash.options import NO_LABELS, SparkTableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
 from sash.spark.arrow_types import arrow_schema, has_maps
+from sash.spark.batch.label_join import is_grouped, join_labels, why_not_joined
 from sash.spark.batch.large_keys import LargeKey, describe_skew, find_large_keys, looks_for_skew
-from sash.spark.batch.native import native_frame, why_not_native, why_slower
+from sash.spark.batch.native import native_frame, why_no_aggregates, why_not_native, why_slower
 from sash.spark.batch.ranges import group_rows, split_frame, split_rows, with_hash_and_ticks
 from sash.spark.batch.sql_slices import INTEGERS, slice_frame, why_not
 from sash.spark.computed import in_own_case, with_computed
@@ -90,12 +91,16 @@ class BatchQuery(SparkQuery):
         """Return the results."""
         self._split_if_skewed()
         if self.strategy == "native":
-            return native_frame(self)
+            return self.in_sql()
         if self.strategy == "ranges":
             grouped, worker = self.in_ranges()
             return run_groups(grouped, worker, self.results)
         key = hash_of(self.query.by, self.frame.schema) if self.query.by else None
         return run_keys(self.sent, key, self._fixed_buckets, self.worker, self.results)
+
+    def in_sql(self) -> DataFrame:
+        """Return the results of the strategy "native"."""
+        return native_frame(self)
 
     def _split_if_skewed(self) -> None:
         """Choose "ranges" if skew="auto" was given and there are large keys. This runs the job that finds them."""
@@ -185,13 +190,25 @@ class LabelQuery(BatchQuery):
         self.sent = self._united()
 
     def why_not_native(self) -> str:
-        """Return why Spark cannot compute the results alone."""
-        return "at= was given, and Python evaluates windows as of labels."
+        """Return why Spark should not compute the results alone, or cannot if that was asked for; empty if it can."""
+        if self.options["strategy"] != "native":
+            return "at= was given, and Spark would join events and labels."
+        return why_not_joined(self) or why_no_aggregates(self)
+
+    def in_sql(self) -> DataFrame:
+        """Return the results of a join of labels and events."""
+        return join_labels(self)
 
     @property
     def results(self) -> StructType:
         """The columns of the result: those of labels, and one for each aggregate and window."""
-        return StructType([*self.label_fields, *self.added])
+        fields = self.label_fields
+        if self.strategy == "native":  # Spark does not know that columns that are aggregated have no nulls
+            fields = [
+                StructField(it.name, it.dataType, it.nullable or not is_grouped(it.dataType), it.metadata)
+                for it in fields
+            ]
+        return StructType([*fields, *self.added])
 
     def _check_type(self, name: str) -> None:
         """Raise TypeError if keys or times of labels do not fit those of events."""
@@ -209,21 +226,29 @@ class LabelQuery(BatchQuery):
             )
 
     def _united(self) -> DataFrame:
-        """Return events and labels as rows of one frame. Labels have all their columns in LABEL, which is null for events."""
+        """Return events and labels as rows of one frame. Labels have their other columns in LABEL, which is null for events."""
         names = {name: name for name in self.query.by} | {self.query.time: self.at_time}
         columns = []
         for name in self.query.columns:
             value = F.col(quote(names[name])) if name in names else F.lit(None)
             columns.append(value.cast(self.frame.schema[name].dataType).alias(name))
-        fields = [F.col(quote(field.name)).alias(f"f{number}") for number, field in enumerate(self.label_fields)]
-        labels = self.labels.select(*columns, F.struct(*fields).alias(LABEL))
+        fields = [F.col(quote(name)).alias(f"f{number}") for number, name in enumerate(self.carried)]
+        carried = F.struct(*fields) if fields else F.lit(True)
+        labels = self.labels.select(*columns, carried.alias(LABEL))
         no_label = F.lit(None).cast(labels.schema[LABEL].dataType).alias(LABEL)
         return self.frame.select(*map(quote, self.query.columns), no_label).union(labels)
+
+    @cached_property
+    def carried(self) -> tuple[str, ...]:
+        """The columns of labels that events do not have: all but keys and the time, unless these are of another type."""
+        types = {name: self.frame.schema[name].dataType for name in self.query.by}
+        types[self.at_time] = self.frame.schema[str(self.query.time)].dataType
+        return tuple(field.name for field in self.label_fields if types.get(field.name) != field.dataType)
 
     @property
     def worker(self) -> LabelWorker:
         """What is sent to Python workers."""
-        return LabelWorker(**vars(super().worker), at_time=self.at_time)
+        return LabelWorker(**vars(super().worker), at_time=self.at_time, carried=self.carried)
 
     @cached_property
     def reach(self) -> Reach | str:
@@ -256,6 +281,15 @@ class LabelQuery(BatchQuery):
         sent = f"{and_between(self.query.columns)} of all events, and the labels with their columns"
         leaves = {name: text.replace("all columns of all rows", sent) for name, text in branch.leaves.items()}
         leaves["labels"] = f"each goes to the task with the events up to its {self.at_time}; there is no join"
+        if self.strategy == "native":
+            keys = and_between(self.query.by)
+            leaves["in SQL"] = (
+                f"a left join of labels and events by {keys} and time; aggregates of each label, with FILTER for a window"
+            )
+            leaves["shuffled"] = f"{sent}, by {keys}"
+            leaves["labels"] = (
+                "each is joined with all events in its longest window, so many events per key make it slow"
+            )
         return replace(branch, leaves=leaves)
 
 

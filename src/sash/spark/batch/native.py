@@ -55,11 +55,20 @@ LAST_TICK = (1 << 63) - 1
 """The largest time in ticks."""
 
 
-def why_not_native(source: SparkQuery, *, in_slices: bool) -> str:  # noqa: PLR0911 — a chain
+def why_not_native(source: SparkQuery, *, in_slices: bool) -> str:
     """Return why Spark cannot compute the results of a query alone; empty if it can.
 
     With `in_slices` it may make slices first, of which its streams know nothing.
     """
+    if reason := why_no_aggregates(source):
+        return reason
+    if source.query.per_row:
+        return _why_not_frames(source)
+    return _why_not_slices(source) and _why_not_windows(source) if in_slices else _why_not_windows(source)
+
+
+def why_no_aggregates(source: SparkQuery) -> str:  # noqa: PLR0911 — a chain
+    """Return why Spark cannot compute the aggregates of a query, whatever its windows; empty if it can."""
     query, schema = source.query, source.frame.schema
     if reason := why_not_grouped(query, schema):
         return reason
@@ -75,13 +84,11 @@ def why_not_native(source: SparkQuery, *, in_slices: bool) -> str:  # noqa: PLR0
             return f"{name!r}: {form.aggregate.name} is computed from partials in Python."
         if query.aggregates[name].result.type is not None:
             return f"{name!r}: types= declares its type."
-    partials = {name.lower() for name in _expressions(_natives(source))}
+    partials = {name.lower() for name in _expressions(natives_of(source))}
     columns = (*(schema.names if query.per_row else ()), *query.by)
     if clash := next((name for name in columns if name.lower() in partials), None):
         return f"the column {clash!r} has the name of a column of partials. Rename it."
-    if query.per_row:
-        return _why_not_frames(source)
-    return _why_not_slices(source) and _why_not_windows(source) if in_slices else _why_not_windows(source)
+    return ""
 
 
 def _why_not_frames(source: SparkQuery) -> str:
@@ -111,7 +118,7 @@ def _why_not_slices(source: SparkQuery) -> str:
         return f"{query.time} is neither a time nor an integer."
     is_once = cycle is not None and cycle.length == cycle.period
     return (
-        "" if is_once or merged_sql(_expressions(_natives(source))) else "slices of some aggregates cannot be merged."
+        "" if is_once or merged_sql(_expressions(natives_of(source))) else "slices of some aggregates cannot be merged."
     )
 
 
@@ -145,7 +152,7 @@ def why_slower(batch: BatchQuery) -> str:
         return "there is no key, and Spark would send all rows to one task."
     if not batch.query.per_row:
         return _why_slower_in_windows(batch)
-    most = _most_rows(text.partition("(")[0] for text in _expressions(_natives(batch)).values())
+    most = _most_rows(text.partition("(")[0] for text in _expressions(natives_of(batch)).values())
     for window in batch.query.windows.values():
         frame = window.frame
         if frame is None or frame.grows or frame.around == (None, None):
@@ -186,7 +193,7 @@ def native_frame(batch: BatchQuery) -> DataFrame:
 
 def _in_slices(batch: BatchQuery) -> DataFrame:
     """Return the results of windows that are made of slices."""
-    query, expressions = batch.query, _expressions(_natives(batch))
+    query, expressions = batch.query, _expressions(natives_of(batch))
     dtype = batch.frame.schema[str(query.time)].dataType
     ticks = ticks_sql(str(query.time), dtype)
     cycle, gap = _cycle_and_gap(batch)
@@ -209,7 +216,7 @@ def _in_slices(batch: BatchQuery) -> DataFrame:
 
 def _in_frames(batch: BatchQuery) -> DataFrame:
     """Return the rows, with the results of their frames."""
-    query, natives = batch.query, _natives(batch)
+    query, natives = batch.query, natives_of(batch)
     ticks = ticks_sql(str(query.time), batch.frame.schema[str(query.time)].dataType)
     # A filter checks the time, so that rows are shuffled without a further column. Each step takes Spark some milliseconds to plan.
     rows = batch.frame.where(f"{checked_time(batch, ticks)} IS NOT NULL")
@@ -223,7 +230,7 @@ def _in_frames(batch: BatchQuery) -> DataFrame:
         over = _over(query, window.frame.sql)
         parts = [f"{text} {over} AS {quote(part)}" for part, text in _expressions(natives).items()]
         results = {query.result_name(aggregate, name): native for aggregate, native in natives.items()}
-        added = {column: _as_field(_nullable(native.result), fields[column]) for column, native in results.items()}
+        added = {column: as_field(result_of(native), fields[column]) for column, native in results.items()}
         with_parts = rows.selectExpr("*", *parts)
         if place == len(query.windows):
             ordered = [added.get(field.name, quote(field.name)) for field in batch.added]
@@ -249,23 +256,23 @@ def in_own_windows(source: SparkQuery, rows: DataFrame, time: Column) -> DataFra
     else:
         lengths = (cycle.length, cycle.period, cycle.offset % cycle.period)
         group = F.window(time, *(f"{ticks} microseconds" for ticks in lengths))
-    grouped = aggregate(rows, source.query, group.alias(WINDOW), _expressions(_natives(source)))
+    grouped = aggregate(rows, source.query, group.alias(WINDOW), _expressions(natives_of(source)))
     return _with_results(source, grouped, f"{WINDOW}.start", f"{WINDOW}.end")
 
 
 def _with_results(source: SparkQuery, grouped: DataFrame, start: str, end: str) -> DataFrame:
     """Return the results of grouped aggregates, given SQL for where windows start and end."""
     values = {"window_start": _nullable(start), "window_end": _nullable(end)}
-    values |= {name: _nullable(native.result) for name, native in _natives(source).items()}
+    values |= {name: result_of(native) for name, native in natives_of(source).items()}
     fields = [field for field in source.results if field.name in values]
     # SQL in one call: building a column takes PySpark about a millisecond.
-    results = grouped.selectExpr(*map(quote, source.query.by), *(_as_field(values[f.name], f) for f in fields))
+    results = grouped.selectExpr(*map(quote, source.query.by), *(as_field(values[f.name], f) for f in fields))
     for field in fields:
         results = results.withMetadata(field.name, field.metadata) if field.metadata else results
     return results
 
 
-def _natives(source: SparkQuery) -> dict[str, NativeSql]:
+def natives_of(source: SparkQuery) -> dict[str, NativeSql]:
     """Return how Spark computes each aggregate."""
     cycle = _cycle_and_gap(source)[0] if len(source.query.windows) == 1 else None
     is_once = cycle is not None and cycle.length == cycle.period
@@ -284,8 +291,14 @@ def _reads_ticks(expressions: Mapping[str, str]) -> bool:
     return any(quote(TICKS) in text for text in expressions.values())
 
 
-def _as_field(value: str, field: StructField) -> str:
+def as_field(value: str, field: StructField) -> str:
+    """Return SQL for a column of results."""
     return f"CAST({value} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
+
+
+def result_of(native: NativeSql) -> str:
+    """Return SQL for a result, nullable as in the other strategies, also if it is a count."""
+    return _nullable(native.result)
 
 
 def _nullable(value: str) -> str:
