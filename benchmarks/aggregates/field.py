@@ -96,6 +96,8 @@ def same(answer: Any, right: Any, tolerance: float) -> bool:
     (True, False, True)
     """
     if isinstance(right, list | tuple):
+        if answer is None:
+            return False
         return len(answer) == len(right) and all(same(*both, tolerance) for both in zip(answer, right, strict=True))
     if isinstance(right, float | int) and not isinstance(right, bool):
         is_missing = [value is None or math.isnan(value) for value in (answer, right)]

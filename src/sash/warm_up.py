@@ -36,6 +36,7 @@ def warm(query: Query, data: Any) -> None:
     import pyarrow as pa  # noqa: PLC0415 — `import sash` imports nothing that takes long
 
     from sash.backends.registry import schema_of  # noqa: PLC0415 — as above
+    from sash.columns.lists import compile_copies  # noqa: PLC0415 — as above
     from sash.engine.prepare import prepare  # noqa: PLC0415 — as above
     from sash.engine.run_table import CHUNK_ROWS, run_table  # noqa: PLC0415 — as above
     from sash.engine.scatter import compile_moves  # noqa: PLC0415 — as above
@@ -45,6 +46,8 @@ def warm(query: Query, data: Any) -> None:
     prepared = prepare(declared, schema, compiled=True)
     if declared.by:
         compile_moves(prepared.loops)
+    if any(plan_pass.lists for plan_pass in prepared.plan.passes):
+        compile_copies(prepared.loops)
     sizes = [FEW]
     if prepared.edges is not None and not any(plan_pass.over_objects for plan_pass in prepared.plan.passes):
         sizes.append(3 * CHUNK_ROWS)  # large tables in order of time run other loops

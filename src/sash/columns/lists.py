@@ -17,7 +17,8 @@ import pyarrow as pa
 from sash.columns.buffers import NO_BITS, as_arrow, empty_array, from_bits, pack
 from sash.columns.column_types import column_type
 from sash.windows.arrays import ranges
-from sash.windows.base import Flags, Ints
+from sash.windows.base import Flags, Ints, LoopCompiler
+from sash.windows.numpy_forms import numpy_form, numpy_form_of
 
 MOST_OFFSET = (1 << 31) - 1
 """The values that the lists of an array can hold, and the bytes of its text."""
@@ -44,6 +45,8 @@ class ListColumn:
     valid: Flags
     entries: npt.NDArray[np.int32] | None = None
     """The numbers of values, one list after the other; None if each list is a run of the values."""
+    run: LoopCompiler = numpy_form
+    """Returns the loop that copies entries: compiled, or its NumPy form."""
 
     def plain(self, positions: Ints | None = None) -> pa.Array:
         """Return Arrow's lists or maps, at some positions if they are given. Raise OverflowError if they are too long for one array."""
@@ -54,7 +57,7 @@ class ListColumn:
         if self.entries is None:
             columns = [gather_runs(values, begins, counts) for values in self.values]
         else:
-            numbers = as_arrow(self.entries if positions is None else _gather(self.entries, begins, counts))
+            numbers = as_arrow(self.entries if positions is None else _gather(self.entries, begins, counts, self.run))
             columns = [values.take(numbers) for values in self.values]
         return (
             pa.MapArray.from_arrays(offsets, *columns)
@@ -160,17 +163,38 @@ def gather_runs(values: pa.Array, begins: Ints, counts: Ints) -> pa.Array:
     return values.take(as_arrow(ranges(begins, counts)))
 
 
-def _gather(values: npt.NDArray[Any], begins: Ints, counts: Ints) -> npt.NDArray[Any]:
+def _gather(values: npt.NDArray[Any], begins: Ints, counts: Ints, run: LoopCompiler = numpy_form) -> npt.NDArray[Any]:
     """Return the numbers of runs, one run after the other."""
     total = int(counts.sum())
     if total < LONG * len(counts):
         return values.take(ranges(begins, counts))
     gathered = empty_array((total,), values.dtype)
+    run(copy_runs)(values, begins, counts, gathered)
+    return gathered
+
+
+def copy_runs(values: npt.NDArray[Any], begins: Ints, counts: Ints, copied: npt.NDArray[Any]) -> None:
+    """Copy runs of values, one after the other."""
+    place = 0
+    for number in range(len(begins)):
+        begin = begins[number]
+        for step in range(counts[number]):
+            copied[place + step] = values[begin + step]
+        place += counts[number]
+
+
+@numpy_form_of(copy_runs)
+def copy_runs_in_numpy(values: npt.NDArray[Any], begins: Ints, counts: Ints, copied: npt.NDArray[Any]) -> None:
+    """Copy runs of values, one after the other: for runs of hundreds of values as fast as the compiled loop."""
     place = 0
     for begin, count in zip(begins.tolist(), counts.tolist(), strict=True):
-        gathered[place : place + count] = values[begin : begin + count]  # as fast as a compiled loop
+        copied[place : place + count] = values[begin : begin + count]
         place += count
-    return gathered
+
+
+def compile_copies(run: LoopCompiler) -> None:
+    """Compile the loop that copies entries, which only long lists need."""
+    run(copy_runs)(np.zeros(1, np.int32), np.zeros(1, np.int64), np.ones(1, np.int64), np.empty(1, np.int32))
 
 
 def _bytes_of(values: pa.Array) -> tuple[npt.NDArray[Any], Bytes]:

@@ -74,7 +74,7 @@ class ListExecutor(InterpretedExecutor):
             values, held, entries = self._by_value(name, aggregate.forms.inner, *windows)
         counts = np.zeros(len(begins), np.int64)
         counts[enough] = held
-        return {name: ListColumn(values, np.cumsum(counts) - counts, counts, enough, entries)}
+        return {name: ListColumn(values, np.cumsum(counts) - counts, counts, enough, entries, self.prepared.loops)}
 
     # -- columns -----------------------------------------------------------------------------------------------------
 
