@@ -51,7 +51,7 @@ class Nodes(Algorithm[P]):
         super().__init__(aggregate, ranges)
         self.times, self.values, self.children, self.parents = [], [], [], []
         self.sizes, self.roles, self.totals, self.counts = [], [], [], []
-        self._resize(8)
+        self._resize(6)
         self.roles[self.root] = ROOT
 
     def make_room(self, rows: int) -> None:
