@@ -112,6 +112,7 @@ def test_a_long_column_needs_a_larger_tree() -> None:
     assert np.array_equal(np.concatenate(pieces), found)
     assert len(window) == len(in_pieces) == int((times > times.max() - 15_000).sum())
     assert window.query() == in_pieces.query() == found[-1]
+    assert window.explain().startswith("max(x) by fiba, interpreted: rows with times are compiled only while")
 
 
 def test_an_overflow_names_the_row() -> None:
@@ -170,5 +171,5 @@ def test_columns_of_another_type_are_refused() -> None:
 def test_such_a_window_cannot_be_frozen() -> None:
     window = sash.Aggregator(agg.max("x"), "fiba")
     window.slide([1.5, 2.5], range=5, times=[1, 2])
-    with pytest.raises(TypeError, match="rows with times are compiled only while slide moves over a column"):
+    with pytest.raises(TypeError, match="it holds rows with times"):
         window.freeze()

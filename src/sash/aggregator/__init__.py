@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from sash.aggregates.base import Aggregate
 from sash.aggregator.checks import (
     check_columns,
+    check_duration,
     check_length,
     check_lengths,
     check_ranges,
     check_times,
+    check_values,
     refuse_columns,
 )
-from sash.aggregator.object_window import HeldWindow, ObjectWindow, TimedWindow
+from sash.aggregator.held_window import HeldWindow
+from sash.aggregator.object_window import ObjectWindow
+from sash.aggregator.timed_window import TimedWindow
 from sash.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from sash.plan.choose import Use, choose_algorithm
 
@@ -93,8 +97,6 @@ class Aggregator:
         self._pending: list[Column] = []
         """The newest rows of a column that was slid over once, until a call needs the window that holds them."""
         self._pending_ranges: tuple[int, ...] = ()
-        self._pending_times: Any = None
-        """The times of the pending rows, for an algorithm that takes times."""
         self._ran = self.algorithm
         """What slid over the column of the pending rows."""
         self._reason = "no column was given yet: rows one by one are interpreted"
@@ -117,7 +119,7 @@ class Aggregator:
         ('kettle', 2)
         """
         if len(values) != self._inputs:
-            values = self._without_values(values)
+            values = check_values(values, self.aggregate)
         window = self._current() if self._pending else self._window
         if window.holds_untyped_nulls and any(value is not None for value in values):
             window = self._as_objects(window, "a row was inserted after a column of nulls without a type")
@@ -143,7 +145,9 @@ class Aggregator:
         given = check_columns(values, self.aggregate)
         check_times(self.algorithm, times)
         if times is not None:
-            self._insert_with_times(given, times)
+            from sash.aggregator.timed_columns import rows_with_times  # noqa: PLC0415 — imports pyarrow
+
+            self._window.insert_many(rows_with_times(given, times, self._inputs))
             return
         columns = self._read_columns(given)
         window = self._window_for(columns, self.ranges)
@@ -189,7 +193,8 @@ class Aggregator:
         if bounds is not None:
             return self._slide_between(given, *bounds)
         if times is not None:
-            return self._slide_times(given, range, times)
+            window: Any = self._window
+            return window.slide_columns(given, times, check_duration(range))
         several = range is None or isinstance(range, Sequence)
         lengths = check_ranges(range if range is None or isinstance(range, Sequence) else [range]) or self.ranges
         if not lengths:
@@ -284,7 +289,8 @@ class Aggregator:
         """
         window: Any = self._current()
         if not window.is_compiled:
-            raise TypeError(f"Only a compiled window can be frozen, and this one is interpreted: {self._reason}.")
+            reason = self._reason if window.reason is None else "it holds rows with times"
+            raise TypeError(f"Only a compiled window can be frozen, and this one is interpreted: {reason}.")
         named = [self.aggregate.name, *self.aggregate.columns]
         chosen = {"algorithm": self._asked_for, "class": window.algorithm.__name__}
         return bytes(window.encode({"aggregate": named, **chosen, "limits": list(self.ranges)}))
@@ -305,17 +311,10 @@ class Aggregator:
         Traceback (most recent call last):
         ValueError: The frozen window computes max(price), not min(price). Pass the same aggregate to thaw.
         """
-        from sash.aggregator.compiled_window import columns_from_text  # noqa: PLC0415 — imports Numba
+        from sash.aggregator.compiled_window import columns_from_text, read_frozen  # noqa: PLC0415 — imports Numba
         from sash.aggregator.event_window import EventWindow  # noqa: PLC0415 — as above
-        from sash.kernels.array_codec import read_header  # noqa: PLC0415 — imports Numba
 
-        described = read_header(data)
-        if described["aggregate"] != [aggregate.name, *aggregate.columns]:
-            frozen, *columns = described["aggregate"]
-            label = f"{aggregate.name}({', '.join(aggregate.columns)})"
-            raise ValueError(
-                f"The frozen window computes {frozen}({', '.join(columns)}), not {label}. Pass the same aggregate to thaw."
-            )
+        described = read_frozen(aggregate, data)
         thawed = cls(aggregate, described["algorithm"], described["limits"])
         # The algorithm of the frozen window, not the one that would be chosen now: costs may have been measured again.
         thawed.algorithm = next(known for known in ALGORITHMS if known.__name__ == described["class"])
@@ -333,8 +332,9 @@ class Aggregator:
         >>> print(sash.Aggregator(agg.concat("word")).explain())
         concat(word) by subtract_on_evict, interpreted: no column was given yet: rows one by one are interpreted
         """
-        interpreted = not self._window.is_compiled and not self._pending and self._reason
-        how = f"interpreted: {self._reason}" if interpreted else "compiled"
+        reason = self._reason if self._window.reason is None else self._window.reason
+        interpreted = not self._window.is_compiled and not self._pending and reason
+        how = f"interpreted: {reason}" if interpreted else "compiled"
         # A column that was slid over at once was sorted first, if the algorithm has such a form.
         is_sorted = self._pending and self.aggregate.laws.place is None
         ran = self._ran if self._pending else self.algorithm
@@ -348,12 +348,6 @@ class Aggregator:
     def __repr__(self) -> str:
         """Show the aggregate, the algorithm and the number of rows."""
         return f"<Aggregator {self.aggregate.label} by {self.algorithm.about.name}, {len(self)} rows>"
-
-    def _without_values(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the row of an aggregate that reads no column. Raise TypeError if it reads another number of columns."""
-        if self._inputs == 0:
-            return ()
-        raise TypeError(f"{self.aggregate.name} needs {self._inputs} value(s) per row, but got {len(values)}.")
 
     def _find(self, columns: list[Column], ranges: tuple[int, ...], use: Use = "kept") -> type[Algorithm[Any]]:
         """Return the algorithm for windows of these lengths over these columns (none: objects)."""
@@ -400,9 +394,6 @@ class Aggregator:
 
             columns, self._pending = self._pending, []
             try:
-                if self.algorithm.takes_times:
-                    self._insert_with_times(tuple(map(column_to_arrow, columns)), self._pending_times)
-                    return self._window
                 window = self._window_for(columns, self.ranges or self._pending_ranges)
                 # It may be interpreted although the column was compiled: recalculate does not compile for medians.
                 window.insert_many(self._rows_for(window, tuple(map(column_to_arrow, columns)), columns))
@@ -497,37 +488,6 @@ class Aggregator:
         if window.is_compiled:
             return results
         return [interpreted_results(self.aggregate, column, given) for column in results]
-
-    def _insert_with_times(self, given: tuple[Any, ...], times: Any) -> None:
-        from sash.aggregator.column_io import rows_of  # noqa: PLC0415 — imports pyarrow
-        from sash.columns.read_column import objects_of  # noqa: PLC0415 — as above
-
-        self._reason = "rows with times are compiled only while slide moves over a column"
-        self._current().insert_many(list(zip(objects_of(times), rows_of(given, self._inputs), strict=True)))
-
-    def _slide_times(self, given: tuple[Any, ...], length: Any, times: Any) -> Any:
-        """Slide over rows with times. If they compile, the rows that are left become a window only if a later call needs it."""
-        from sash.aggregator import column_io, timed_columns  # noqa: PLC0415 — imports pyarrow
-
-        [length] = check_ranges([length]) if length is not None else (0,)
-        if not length:
-            raise ValueError("slide needs a length of time. Pass range=….")
-        columns = self._read_columns(given)
-        ticks = timed_columns.read_times(times, len(given[0]))
-        if columns and not len(self._window):
-            before = len(self)
-            if before:
-                columns = timed_columns.joined(self._pending, columns, compared=self.aggregate.only_compares)
-                ticks = timed_columns.joined_times(self._pending_times, ticks)
-            results = self._or_reason(timed_columns.slide_times, self.aggregate, columns, ticks, length)
-            if results is not None:
-                self._reason = ""
-                self._pending, self._pending_times = timed_columns.rows_within(columns, ticks, length)
-                return results[before:]
-            ticks = ticks[before:]
-        window: Any = self._current()
-        found = window.slide_times(column_io.rows_of(given, self._inputs), ticks.tolist(), length)
-        return column_io.interpreted_results(self.aggregate, found, given)
 
     def _slide_between(self, given: tuple[Any, ...], begins: Any, ends: Any) -> Any:
         from sash.aggregator import column_io, whole_columns  # noqa: PLC0415 — imports pyarrow

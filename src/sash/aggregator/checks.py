@@ -62,6 +62,21 @@ def check_columns(values: Any, aggregate: Aggregate[Any]) -> tuple[Any, ...]:
     return given
 
 
+def check_values(values: tuple[Any, ...], aggregate: Aggregate[Any]) -> tuple[Any, ...]:
+    """Return the values of a row, none for `count()`. Raise TypeError if they are not as many as the aggregate takes."""
+    if aggregate.inputs and len(values) != aggregate.inputs:
+        raise TypeError(f"{aggregate.name} needs {aggregate.inputs} value(s) per row, but got {len(values)}.")
+    return values[: aggregate.inputs]
+
+
+def check_duration(length: Any) -> int:
+    """Return a length of time. Raise ValueError if it is not a positive integer."""
+    if length is None:
+        raise ValueError("slide needs a length of time. Pass range=….")
+    [duration] = check_ranges([length])
+    return duration
+
+
 def check_times(algorithm: type[Algorithm[Any]], times: Any) -> None:
     """Raise ValueError if columns have times and the algorithm takes rows in order, or the other way round."""
     if times is None:

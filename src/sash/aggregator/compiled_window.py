@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregates.base import Aggregate
 from sash.aggregator.column_io import final_results, lowered_by_kernel, of_rows_with_values
-from sash.aggregator.object_window import NO_LIMIT, HeldWindow, no_row, no_times, refuse_time
+from sash.aggregator.held_window import NO_LIMIT, HeldWindow, no_row, no_times, refuse_time
 from sash.columns.column_types import column_type
 from sash.columns.read_column import Column, nulls, present_in_all, read_numbers, types_of
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.array_codec import decode_state, encode_state
+from sash.kernels.array_codec import decode_state, encode_state, read_header
 from sash.kernels.functions import fingerprint
 from sash.kernels.kernel_arrays import ResultColumn
 
@@ -189,6 +190,18 @@ def _as_column(value: Any, dtype: pa.DataType, *, compared: bool) -> Column:
         return read_numbers(array.cast(dtype), compared=compared)  # unlike pa.array(…, dtype), it doesn't round
     except (pa.ArrowException, OverflowError) as error:
         raise TypeError(message) from error
+
+
+def read_frozen(aggregate: Aggregate[Any], data: bytes) -> dict[str, Any]:
+    """Return the header of a frozen window. Raise ValueError if the window computes another aggregate."""
+    described: dict[str, Any] = read_header(data)
+    if described["aggregate"] != [aggregate.name, *aggregate.columns]:
+        frozen, *columns = described["aggregate"]
+        label = f"{aggregate.name}({', '.join(aggregate.columns)})"
+        raise ValueError(
+            f"The frozen window computes {frozen}({', '.join(columns)}), not {label}. Pass the same aggregate to thaw."
+        )
+    return described
 
 
 def types_to_text(types: tuple[pa.DataType, ...]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from sash.aggregator.compiled_window import CompiledWindow
-from sash.aggregator.object_window import NO_LIMIT, no_row, refuse_time
+from sash.aggregator.held_window import NO_LIMIT, no_row, refuse_time
 from sash.columns.read_column import Column
 from sash.kernels.kernel import with_message
 from sash.kernels.kernel_arrays import ResultColumn

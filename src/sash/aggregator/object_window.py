@@ -1,110 +1,17 @@
-"""Windows of Python objects: the algorithm's class, interpreted. One class for rows in order, one for rows with times."""
+"""Windows of Python objects in order: the algorithm's class, interpreted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn
 
-from sash.aggregates.base import Aggregate, object_lift, result_of
+from sash.aggregates.base import object_lift, result_of
 from sash.aggregates.nulls import counting_values
-from sash.algorithms import Algorithm
+from sash.aggregator.held_window import NO_LIMIT, HeldWindow, no_row, no_times, refuse_time
 
 PYTHON_TYPES = frozenset((float, int, bool, str, bytes))
 """The types of values that are lifted as they are. Others may be null, or a number of NumPy."""
-NO_LIMIT = 2**62
-
-
-def refuse_time(algorithm: type[Algorithm[Any]], time: Any) -> None:
-    """Raise ValueError if a row has a time, and the algorithm takes rows in order."""
-    if time is not None:
-        raise ValueError(f'{algorithm.about.name} takes rows in order. Leave time out, or use algorithm="fiba".')
-
-
-def no_times(call: str) -> ValueError:
-    """Return the error of a call that needs rows with times."""
-    return ValueError(f'{call} needs rows with times. Use algorithm="fiba".')
-
-
-def no_row() -> IndexError:
-    """Return the error of an eviction from an empty window."""
-    return IndexError("evict: the window is empty, so there is no row to remove.")
-
-
-@dataclass(eq=False)
-class HeldWindow:
-    """The window of an Aggregator: what windows of objects and compiled windows have in common. It begins empty."""
-
-    aggregate: Aggregate[Any]
-    algorithm: type[Algorithm[Any]]
-    ranges: tuple[int, ...]
-    """The announced lengths."""
-    limit: int
-    """The maximum number of rows; 0 if there is none."""
-    _failure: Exception | None = field(default=None, init=False)
-    rows_before = 0
-    """How many rows the Aggregator had before this window: `evict(at=…)` counts them too."""
-    is_compiled = False
-    holds_untyped_nulls = False
-    """Whether a compiled window holds only nulls, from columns without a type."""
-
-    def __post_init__(self) -> None:
-        """Make the state of an empty window: each form of windows has another."""
-
-    @property
-    def rows_so_far(self) -> int:
-        """The number of rows that were ever inserted, those before this window included."""
-        raise NotImplementedError
-
-    def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
-        """Add the newest row, or a row with a time. If the window is at its limit, evict the oldest row."""
-        raise NotImplementedError
-
-    def insert_many(self, rows: list[Any]) -> None:
-        """Add rows, in the form that the window holds."""
-        raise NotImplementedError
-
-    def slide(self, rows: list[Any], lengths: tuple[int, ...]) -> list[Any]:
-        """Add rows and return, for each length, the results after each row."""
-        raise NotImplementedError
-
-    def evict(self, before: Any = None) -> None:
-        """Remove the oldest row, or all rows whose time is less than `before`. Raise IndexError if there is no row."""
-        raise NotImplementedError
-
-    def evict_at(self, position: int) -> None:  # noqa: ARG002 — for windows that evict any row
-        """Remove the row that was inserted as number `position`."""
-        name = self.algorithm.about.name
-        raise ValueError(f'{name} does not evict rows by position. evict(at=…) needs algorithm="reactive_aggregator".')
-
-    def query(self, last: int | None = None) -> Any:
-        """Return the result for the whole window or its `last` rows."""
-        raise NotImplementedError
-
-    def query_between(self, start: Any, end: Any) -> Any:  # noqa: ARG002 — for windows of rows with times
-        """Return the result for the times from `start` up to before `end`."""
-        raise no_times("query(start=…, end=…)")
-
-    def __len__(self) -> int:
-        """Return the number of rows in the window, nulls included."""
-        raise NotImplementedError
-
-    def _check_stored(self, rows: int) -> None:
-        """Raise ValueError if the algorithm answers only its ranges, and all of them hold fewer rows."""
-        most = max(self.ranges, default=rows)
-        if rows > most and self.algorithm.answers_ranges and not self.algorithm.answers_any_length:
-            raise ValueError(
-                f"{self.algorithm.about.name} stores the newest {most} rows at most, not {rows}. Evict rows before the query, "
-                "or pass ranges=[…] to the Aggregator."
-            )
-
-    def _refuse_if_lost(self) -> None:
-        """Raise RuntimeError after an error in combine: the state is half changed, so the window is never used again."""
-        if self._failure is not None:
-            raise RuntimeError(
-                f"An earlier error in {self.aggregate.name} left this window incomplete. Make a new Aggregator."
-            ) from self._failure
 
 
 class InterpretedWindow(HeldWindow):
@@ -190,7 +97,7 @@ class ObjectWindow(InterpretedWindow):
         is_value = True
         for value in values:
             if type(value) not in PYTHON_TYPES:
-                values = tuple(map(_python_number, values))
+                values = tuple(map(python_number, values))
                 is_value = self._takes_nulls or all(value is not None for value in values)
                 break
         row = self._end
@@ -311,102 +218,7 @@ class ObjectWindow(InterpretedWindow):
         return len(self._rows)
 
 
-class TimedWindow(InterpretedWindow):
-    """Rows with times, in any order, by FiBA."""
-
-    _inserted = 0
-    _newest_time: Any = None
-    """The time of the row that was inserted last."""
-
-    def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
-        """Add the row of a time."""
-        self._newest_time = time
-        try:
-            lifted = self._lift(*map(_python_number, values))
-        except Exception as error:
-            self._note(error, "lifting", self._newest())
-            raise
-        try:
-            self._insert(lifted, time)
-        except Exception as error:
-            self._lose(error)
-            raise
-        self._inserted += 1
-
-    def insert_many(self, rows: list[Any]) -> None:
-        """Add rows with times, given as pairs of a time and the values."""
-        lifted = []
-        for time, values in rows:
-            self._newest_time = time
-            try:
-                lifted.append((time, self._lift(*map(_python_number, values))))
-            except Exception as error:  # nothing has changed yet
-                self._note(error, "lifting", self._newest())
-                raise
-        self._refuse_if_lost()
-        try:
-            self._window.insert_many(lifted)
-        except Exception as error:
-            self._lose(error)
-            raise
-        self._inserted += len(rows)
-
-    def slide_times(self, rows: list[Any], times: list[int], length: int) -> list[Any]:
-        """Add rows in order of arrival, and return after each the result of the times after newest - length."""
-        results = []
-        for values, time in zip(rows, times, strict=True):
-            newest = time if len(self) == 0 else max(time, self._window.newest)
-            if time > newest - length:
-                self.insert(values, time)
-            self._evict_before(newest - length + 1)
-            results.append(self.query())
-        return results
-
-    def _evict_before(self, time: Any) -> None:
-        if len(self):
-            self.evict(time)
-
-    def _newest(self) -> str:
-        return f"the row of time {self._newest_time!r}"
-
-    @property
-    def rows_so_far(self) -> int:
-        """The number of rows that were ever inserted."""
-        return self._inserted
-
-    def evict(self, before: Any = None) -> None:
-        """Remove the oldest row, or all rows whose time is less than `before`."""
-        if before is None and len(self) == 0:
-            raise no_row()
-        try:
-            self._evict(before)
-        except Exception as error:
-            self._lose(error)
-            raise
-
-    def query(self, last: int | None = None) -> Any:
-        """Return the result for the whole window."""
-        if last is not None:
-            raise ValueError("fiba answers intervals of time. Call query(start=…, end=…) instead of query(last=…).")
-        return self._result(self._query) if len(self) >= self._needed else self._used.result.empty
-
-    def query_between(self, start: Any, end: Any) -> Any:
-        """Return the result for the times from `start` up to before `end`."""
-        if start is None or end is None:
-            raise ValueError("query needs both start= and end=.")
-        self._refuse_if_lost()
-        try:
-            total = self._window.query_between(start, end)
-        except LookupError:  # no row has a time in the interval
-            return self._used.result.empty
-        return self._lowered(total)
-
-    def __len__(self) -> int:
-        """Return the number of rows in the window, nulls included."""
-        return len(self._window)
-
-
-def _python_number(value: Any) -> Any:
+def python_number(value: Any) -> Any:
     """Convert NumPy's numbers, which wrap around silently, to Python's."""
     if type(value).__module__ == "numpy" and getattr(value, "dtype", None) is not None and value.dtype.kind in "biuf":
         return value.item() if value.ndim == 0 else value

@@ -29,8 +29,8 @@ NOTHING: Any = object()
 """The partial in a slot without an element: partials need not have an identity."""
 
 
-class FingerTree(Algorithm[P]):
-    """A B-tree of elements with times, and its two fingers."""
+class Nodes(Algorithm[P]):
+    """Nodes of elements and links in flat arrays, in use or free."""
 
     times: Array[int]
     values: Array[P]
@@ -51,12 +51,79 @@ class FingerTree(Algorithm[P]):
         super().__init__(aggregate, ranges)
         self.times, self.values, self.children, self.parents = [], [], [], []
         self.sizes, self.roles, self.totals, self.counts = [], [], [], []
-        self._resize(8)
+        self._resize(6)
         self.roles[self.root] = ROOT
 
     def make_room(self, rows: int) -> None:
         """Add nodes for a window of `rows` partials."""
         self._resize(rows + 2)
+
+    def _copy(self, source: int, slot: int) -> None:
+        self.times[slot] = self.times[source]
+        self.values[slot] = self.values[source]
+
+    def _adopt(self, node: int, place: int, child: int) -> None:
+        self.children[node * LINKS + place] = child
+        self.parents[child] = node
+
+    def _shift(self, node: int, place: int) -> None:
+        """Make room for an element before those of a place and after."""
+        slot = node * SLOTS + self.sizes[node]
+        while slot > node * SLOTS + place:
+            self._copy(slot - 1, slot)
+            slot -= 1
+        self.sizes[node] += 1
+
+    def _drop_first(self, node: int, dropped: int) -> None:
+        """Remove the first elements of a node, and as many children."""
+        kept = self.sizes[node] - dropped
+        for number in range(kept):
+            self._copy(node * SLOTS + dropped + number, node * SLOTS + number)
+        if self.children[node * LINKS] != 0:
+            for number in range(kept + 1):
+                self.children[node * LINKS + number] = self.children[node * LINKS + dropped + number]
+        self.sizes[node] = kept
+        self._forget(node)
+
+    def _new_node(self, role: int) -> int:
+        node = self.free
+        if node == 0:
+            node = self.fresh
+            self._resize(2 * node if node == len(self.sizes) else 0)
+            self.fresh += 1
+        else:
+            self.free = self.parents[node]
+            if self.children[node * LINKS] != 0:  # the nodes below it are free too
+                for number in range(self.sizes[node] + 1):
+                    self._release(self.children[node * LINKS + number])
+        self.roles[node] = role
+        self.sizes[node] = 0
+        self.parents[node] = 0
+        self.children[node * LINKS] = 0
+        return node
+
+    def _release(self, node: int) -> None:
+        self.parents[node] = self.free
+        self.free = node
+
+    def _forget(self, node: int) -> None:
+        """Free the elements of a node that it does not hold any more."""
+        for slot in range(node * SLOTS + self.sizes[node], (node + 1) * SLOTS):
+            self.values[slot] = NOTHING
+
+    def _resize(self, nodes: int) -> None:
+        """Add nodes up to a number, node 0 included."""
+        missing = max(0, nodes - len(self.sizes))
+        self.times.extend([0] * (SLOTS * missing))
+        self.values.extend([NOTHING] * (SLOTS * missing))
+        self.children.extend([0] * (LINKS * missing))
+        self.totals.extend([NOTHING] * missing)
+        for numbers in (self.parents, self.sizes, self.roles, self.counts):
+            numbers.extend([0] * missing)
+
+
+class FingerTree(Nodes[P]):
+    """A B-tree of elements with times, and the totals of its nodes."""
 
     def _place_of(self, node: int, time: Time) -> int:
         """Return how many elements of a node are not newer than a time."""
@@ -72,22 +139,6 @@ class FingerTree(Algorithm[P]):
         self.times[node * SLOTS + place] = time
         self.values[node * SLOTS + place] = partial
         self.end += 1
-
-    def _shift(self, node: int, place: int) -> None:
-        """Make room for an element before those of a place and after."""
-        slot = node * SLOTS + self.sizes[node]
-        while slot > node * SLOTS + place:
-            self._copy(slot - 1, slot)
-            slot -= 1
-        self.sizes[node] += 1
-
-    def _copy(self, source: int, slot: int) -> None:
-        self.times[slot] = self.times[source]
-        self.values[slot] = self.values[source]
-
-    def _adopt(self, node: int, place: int, child: int) -> None:
-        self.children[node * LINKS + place] = child
-        self.parents[child] = node
 
     def _split(self, node: int) -> int:
         """Move the newer half of a node that is too wide to a new neighbour, and the element between them up. Return the neighbour."""
@@ -148,53 +199,6 @@ class FingerTree(Algorithm[P]):
         else:
             self._copy(neighbour * SLOTS + moved, above * SLOTS)
             self._drop_first(neighbour, missing)
-
-    def _drop_first(self, node: int, dropped: int) -> None:
-        """Remove the first elements of a node, and as many children."""
-        kept = self.sizes[node] - dropped
-        for number in range(kept):
-            self._copy(node * SLOTS + dropped + number, node * SLOTS + number)
-        if self.children[node * LINKS] != 0:
-            for number in range(kept + 1):
-                self.children[node * LINKS + number] = self.children[node * LINKS + dropped + number]
-        self.sizes[node] = kept
-        self._forget(node)
-
-    def _new_node(self, role: int) -> int:
-        node = self.free
-        if node == 0:
-            node = self.fresh
-            self._resize(2 * node if node == len(self.sizes) else 0)
-            self.fresh += 1
-        else:
-            self.free = self.parents[node]
-            if self.children[node * LINKS] != 0:  # the nodes below it are free too
-                for number in range(self.sizes[node] + 1):
-                    self._release(self.children[node * LINKS + number])
-        self.roles[node] = role
-        self.sizes[node] = 0
-        self.parents[node] = 0
-        self.children[node * LINKS] = 0
-        return node
-
-    def _release(self, node: int) -> None:
-        self.parents[node] = self.free
-        self.free = node
-
-    def _resize(self, nodes: int) -> None:
-        """Add nodes up to a number, node 0 included."""
-        missing = max(0, nodes - len(self.sizes))
-        self.times.extend([0] * (SLOTS * missing))
-        self.values.extend([NOTHING] * (SLOTS * missing))
-        self.children.extend([0] * (LINKS * missing))
-        self.totals.extend([NOTHING] * missing)
-        for numbers in (self.parents, self.sizes, self.roles, self.counts):
-            numbers.extend([0] * missing)
-
-    def _forget(self, node: int) -> None:
-        """Free the elements of a node that it does not hold any more."""
-        for slot in range(node * SLOTS + self.sizes[node], (node + 1) * SLOTS):
-            self.values[slot] = NOTHING
 
     def _refresh_spines(self, top: int, left: int, right: int) -> None:
         """Recompute the totals of a node and of the changed spines below it, which include it."""

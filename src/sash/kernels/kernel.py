@@ -23,15 +23,13 @@ from sash.kernels.design import KernelDesign, Loop
 from sash.kernels.functions import first_line
 from sash.kernels.fused_partial import PartialLayout, Shape, shape_from
 from sash.kernels.kernel_arrays import NOTHING, Columns, Positions, ResultColumn, Results, Schedule, check_bounds
-from sash.kernels.kernel_state import KernelState, empty_state, enlarged_state, grown_state
+from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes, deal_to_lanes
 from sash.kernels.read import CannotFuseError
 
 SMALL = 1 << 12
 """Up to this many rows, an empty window is built once and copied."""
 MOST_STATES = 8
-FEW_ELEMENTS = 1 << 10
-"""A tree of elements begins with this much room, and grows as needed."""
 
 
 class FailedWithoutRowError(Exception):
@@ -147,7 +145,6 @@ class Kernel:
             loops.cut_slices: lambda: self.cut_slices(columns, NOTHING, np.empty(0, np.bool_)),
             loops.slide_slices: lambda: self.slide_slices(columns, Schedule(*(NOTHING,) * 6)),
             loops.combine_runs: lambda: self.combine_runs(columns, 1, NOTHING),
-            loops.slide_times: lambda: self.slide_times(columns, NOTHING, 1),
             loops.advance: lambda: self.advance(self.new_state((1,)), columns, NO_BITS, limit=1),
         }
         runs[self.design.loop]()
@@ -230,20 +227,6 @@ class Kernel:
         arguments = (len(begins), begins, ends, self.at_least)
         results = self._new_results((len(begins),))
         return self._run(arguments, columns, validity, results, self.new_state((max(1, longest),)))
-
-    def slide_times(self, columns: Columns, times: Positions, length: int, validity: Bits = NO_BITS) -> Results:
-        """Return for each row, in order of arrival, the aggregates of the rows with times after newest - length."""
-        rows = self._check_columns(columns)
-        results = self._new_results((rows,))
-        newest = np.array([np.iinfo(np.int64).min + length, 0])
-        state = self.new_state((), FEW_ELEMENTS)
-        while True:
-            nodes = len(state.arrays["self_sizes"])
-            arguments = (int(newest[1]), rows, times, length, nodes, newest, self.at_least)
-            self._run(arguments, columns, validity, results, state)
-            if newest[1] == rows:
-                return results
-            state = enlarged_state(state)
 
     @_retry_with_row
     def slide_ranges(self, columns: Columns, ranges: tuple[int, ...]) -> Results:
