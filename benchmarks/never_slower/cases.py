@@ -53,15 +53,16 @@ def in_sessions(gap: str, frame: DataFrame) -> DataFrame:
 def of_readings() -> Iterator[SparkCase]:
     """Yield windows of time and sessions, and frames."""
     for length, slide, rows in (("1m", "1m", MANY), ("5m", "1m", MANY), ("1h", "1m", SOME)):
-        spark = partial(in_windows, *(f"{text[:-1]} {native.UNITS[text[-1]]}" for text in (length, slide)))
+        long, step = (f"{text[:-1]} {native.UNITS[text[-1]]}" for text in (length, slide))
+        spark = partial(in_windows, long, step)
         said = f"tumbling {length}" if length == slide else f"{length} every {slide}"
         yield _case(said, spark, window.time(length, slide=slide), rows)
     yield _case("session 20s", partial(in_sessions, "20 seconds"), window.session("20s"), MANY)
-    for length, rows in ((10, MANY), (100, SOME)):
-        asked = Asked(Question(f"rows({length})", partial(native.over_rows, length), PER_ROW), READINGS)
+    for count, rows in ((10, MANY), (100, SOME)):
+        asked = Asked(Question(f"rows({count})", partial(native.over_rows, count), PER_ROW), READINGS)
         yield SparkCase(
             name=f"readings, {asked.question.range}",
-            contestants=(asked.sash(by_sash(window.rows(length))), asked.spark(BY_SPARK, asked.question.right)),
+            contestants=(asked.sash(by_sash(window.rows(count))), asked.spark(BY_SPARK, asked.question.right)),
             targets=(Target(against=BY_SPARK, at_least=EVEN),),
             rows=rows,
         )
@@ -98,8 +99,8 @@ def of_other_suites() -> Iterator[SparkCase]:
         if case.name.startswith("B: "):
             yield replace(case, name=f"WindowBenchmark, {case.name}", targets=_even(case))
     for query in nexmark.QUERIES:
-        case = query.frames()
-        yield replace(case, name=f"Nexmark, {case.name}", targets=_even(case))
+        own = query.frames()
+        yield replace(own, name=f"Nexmark, {own.name}", targets=_even(own))
 
 
 def _even(case: Case) -> tuple[Target, ...]:
