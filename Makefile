@@ -94,6 +94,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.stream_growth
 	$(BIN)/python -m benchmarks.nexmark
 	$(BIN)/python -m benchmarks.spark_windows
+	$(BIN)/python -m benchmarks.never_slower
 	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.papers
 	$(BIN)/python -m benchmarks.plot
@@ -120,6 +121,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.stream_growth --quick
 	$(BIN)/python -m benchmarks.nexmark --quick
 	$(BIN)/python -m benchmarks.spark_windows --quick
+	$(BIN)/python -m benchmarks.never_slower --quick
 	$(BIN)/python -m benchmarks.papers --quick
 
 dist: .venv-dist/ready

@@ -9,6 +9,7 @@ python -m benchmarks.first_answer        the time to the first result in fresh p
 python -m benchmarks.stream_growth       streams as keys and slices grow: the same, to results/stream_growth.csv
 python -m benchmarks.nexmark             Nexmark's queries on Spark, batch and stream: the same, to results/nexmark.csv
 python -m benchmarks.spark_windows       Spark's own WindowBenchmark: the same, to results/spark_windows.csv
+python -m benchmarks.never_slower        what Spark can run itself, in two sessions: the same, to results/never_slower.csv
 python -m benchmarks.compiled --quick    on few rows, to see that everything runs; writes nothing
 python -m benchmarks.plot                draws docs/images/ns_per_row.svg from the CSV
 python -m benchmarks.page                writes docs/benchmarks.md from both

@@ -12,6 +12,7 @@ from helpers.cases import SOAK
 
 from benchmarks import page, report, results
 from benchmarks.case import MEMORY
+from benchmarks.never_slower import cases as never_slower
 from benchmarks.nexmark import cases as nexmark
 from benchmarks.spark_batch import native
 from benchmarks.spark_batch.answers import compare, compare_sums
@@ -65,6 +66,17 @@ def test_each_target_has_a_case() -> None:
     assert targets >= set(wanted)
     assert any(case.measure == MEMORY for case in CASES)
     assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_what_must_not_be_slower_runs_in_both_sessions() -> None:
+    named = {case.name: case for case in never_slower.CASES}
+    assert len(named) == len(never_slower.CASES)
+    frames = [case for name, case in named.items() if "stream" not in name and not name.startswith("plain session: ")]
+    assert len(frames) > len(nexmark.QUERIES)
+    for case in frames:
+        plain = named[f"plain session: {case.name}"]
+        assert all(one.conf.items() >= never_slower.PLAIN.items() for one in plain.contestants)
+        assert {target.at_least for target in (*case.targets, *plain.targets)} == {never_slower.EVEN}
 
 
 def test_each_target_on_streams_has_a_case() -> None:

@@ -12,7 +12,7 @@ their argument, where the filter must evaluate it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -47,8 +47,10 @@ MOST_SLICE_COPIES = 5
 1.4 times as long if it has many."""
 MOST_ROWS, MOST_READS = 20, 100
 """Spark reads all rows of a frame for each row, and updates each aggregate: so many rows, or rows times aggregates, take it as long as Python."""
+VARIANCE_READS = 6
+"""An update of a variance takes Spark as long as so many of a sum."""
 FEW_ROWS = 3
-"""The same for aggregates with a larger state than a number."""
+"""Up to this many rows may be in a frame in any case; Spark compares structs for aggregates such as arg_max."""
 LAST_TICK = (1 << 63) - 1
 """The largest time in ticks."""
 
@@ -143,8 +145,7 @@ def why_slower(batch: BatchQuery) -> str:
         return "there is no key, and Spark would send all rows to one task."
     if not batch.query.per_row:
         return _why_slower_in_windows(batch)
-    expressions = _expressions(_natives(batch))
-    most = min(MOST_ROWS, MOST_READS // len(expressions)) if merged_sql(expressions) else FEW_ROWS
+    most = _most_rows(text.partition("(")[0] for text in _expressions(_natives(batch)).values())
     for window in batch.query.windows.values():
         frame = window.frame
         if frame is None or frame.grows or frame.around == (None, None):
@@ -152,6 +153,12 @@ def why_slower(batch: BatchQuery) -> str:
         if frame.rows is None or frame.rows > most:
             return f"{window} holds more than {most} rows, which Spark would read for each row."
     return ""
+
+
+def _most_rows(functions: Iterable[str]) -> int:
+    """Return up to how many rows of a frame Spark aggregates faster than Python."""
+    reads = [MOST_READS if name.endswith("_by") else VARIANCE_READS if name == "var_pop" else 1 for name in functions]
+    return max(FEW_ROWS, min(MOST_ROWS, MOST_READS // sum(reads)))
 
 
 def _why_slower_in_windows(batch: BatchQuery) -> str:
