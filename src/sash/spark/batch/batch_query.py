@@ -36,7 +36,8 @@ from sash.plan.tree import Branch, and_between
 from sash.spark.arrow_types import arrow_schema, has_maps
 from sash.spark.batch.label_join import is_grouped, join_labels, why_not_joined
 from sash.spark.batch.large_keys import LargeKey, describe_skew, find_large_keys, looks_for_skew
-from sash.spark.batch.native import native_frame, why_no_aggregates, why_not_native, why_slower
+from sash.spark.batch.native import native_frame
+from sash.spark.batch.native_choice import why_no_aggregates, why_not_native, why_slower
 from sash.spark.batch.ranges import group_rows, split_frame, split_rows, with_hash_and_ticks
 from sash.spark.batch.sql_slices import INTEGERS, slice_frame, why_not
 from sash.spark.computed import in_own_case, with_computed

@@ -18,7 +18,7 @@ from pyspark.sql.types import AtomicType, DataType, FractionalType, VariantType
 
 from sash.aggregates.sql import NativeSql, literal, quote
 from sash.spark.arrow_types import is_collated
-from sash.spark.batch.native import LAST_TICK, as_field, checked_time, natives_of, result_of
+from sash.spark.batch.native_forms import LAST_TICK, as_field, checked_time, natives_of, result_of
 from sash.spark.batch.sql_slices import ticks_sql
 from sash.spark.groups import hash_of
 from sash.windows import Window

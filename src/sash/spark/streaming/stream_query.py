@@ -34,7 +34,9 @@ from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
 from sash.spark import COUNTED, METRICS
-from sash.spark.batch.native import MOST_COPIES, checked_time, copies_of_rows, in_own_windows, why_not_native
+from sash.spark.batch.native import in_own_windows
+from sash.spark.batch.native_choice import MOST_COPIES, copies_of_rows, why_not_native
+from sash.spark.batch.native_forms import checked_time
 from sash.spark.batch.sql_slices import ticks_sql, with_ticks
 from sash.spark.column_identity import identify_columns
 from sash.spark.computed import ignores_case
