@@ -61,14 +61,13 @@ def test_a_micro_batch_that_is_deleted_meanwhile(monkeypatch: pytest.MonkeyPatch
     """The next look is at a newer one, if there is one."""
     newest = iter([5, 9, 9, 9])
     monkeypatch.setattr(checkpoint, "operators", lambda *_: [checkpoint.Stored(0, next(newest))])
-    monkeypatch.setattr(checkpoint, "_inspect", lambda state: state)
 
-    def read(_spark: Any, _path: str, stored: checkpoint.Stored) -> Any:
+    def inspect(_spark: Any, _path: str, stored: checkpoint.Stored) -> Any:
         if stored.micro_batch == 5:
             raise PySparkException("gone")
         return stored
 
-    monkeypatch.setattr(checkpoint, "read_states", read)
+    monkeypatch.setattr(checkpoint, "_inspect", inspect)
     nothing: Any = None
     assert checkpoint.inspect_state(nothing, "") == checkpoint.Stored(0, 9)  # type: ignore[comparison-overlap]
 
@@ -76,10 +75,10 @@ def test_a_micro_batch_that_is_deleted_meanwhile(monkeypatch: pytest.MonkeyPatch
 def test_an_error_that_stays_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "operators", lambda *_: [checkpoint.Stored(0, 5)])
 
-    def read(*_: Any) -> Any:
+    def inspect(*_: Any) -> Any:
         raise PySparkException("damaged")
 
-    monkeypatch.setattr(checkpoint, "read_states", read)
+    monkeypatch.setattr(checkpoint, "_inspect", inspect)
     nothing: Any = None
     with pytest.raises(PySparkException, match="damaged"):
         checkpoint.inspect_state(nothing, "")
