@@ -67,11 +67,14 @@ AHEAD = Option(
 )
 METRICS = Option(None, 'run: {given} must be a name for the row counts, such as "sash".', is_text)
 EVOLVE = Option(False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError)
-STATE_FROM = Option(None, "run: {given} must be the checkpointLocation of another stream.", is_text, TypeError)
 NO_LABELS = (
     "the result of a label needs all events up to its time, and more may arrive. Labels need finite data. On Spark, call run "
     "inside foreachBatch."
 )
+FUTURE = Option(
+    False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError, elsewhere=NO_LABELS
+)
+STATE_FROM = Option(None, "run: {given} must be the checkpointLocation of another stream.", is_text, TypeError)
 
 
 class ForAllData(TypedDict, total=False):
@@ -98,14 +101,17 @@ class WithLabels(TypedDict, total=False):
 
     - `at`: labels, for point-in-time features: data of the same kind with the key columns and a time. The result is the labels, in
       their order (on Spark, in any), with one more column per aggregate and window: its value over the events of the same key up
-      to the time of the label, never later. Only windows that end with their row apply. An event at the time of a label comes
-      before it. Labels do not count as rows: `window.rows(10)` holds the ten newest events at or before a label. A key without
+      to the time of the label, never later. Only windows that end with their row apply, unless `future` is True. An event at the
+      time of a label comes before it. Labels do not count as rows: `window.rows(10)` holds the ten newest events at or before a label. A key without
       events has nulls, and 0 for a count.
     - `at_time`: the time column of the labels. Default: the one of the query.
+    - `future`: True also accepts windows that hold events after the label, such as `window.time(before="0s", after="7d")`. They are for targets:
+      what a model is to predict. Never use them as features. Default: False, which makes such windows an error.
     """
 
     at: Annotated[Any, Option(None, elsewhere=NO_LABELS)]
     at_time: Annotated[str | None, Option(None, elsewhere=NO_LABELS)]
+    future: Annotated[bool, FUTURE]
 
 
 class ForStreams(TypedDict, total=False):
@@ -234,7 +240,7 @@ def declared_options(options_class: Any) -> dict[str, tuple[Any, Option]]:
     """Return the type and the declaration of each option, by name.
 
     >>> [name for name in declared_options(TableOptions)]
-    ['compiled', 'threads', 'at', 'at_time']
+    ['compiled', 'threads', 'at', 'at_time', 'future']
     """
     return {name: get_args(annotation)[:2] for name, annotation in options_class.__annotations__.items()}
 
@@ -245,7 +251,7 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
     Raises TypeError or ValueError if an option does not exist, does not apply to this data, or has a wrong value.
 
     >>> dict(read_options(TableOptions, {"threads": 2}))
-    {'compiled': None, 'threads': 2, 'at': None, 'at_time': None}
+    {'compiled': None, 'threads': 2, 'at': None, 'at_time': None, 'future': False}
     """
     declared = declared_options(options_class)
     for name in given:
@@ -255,6 +261,8 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
     if options.get("at_time") is not None and options["at"] is None:
         problem = "at_time= names the time column of labels, but there are none."
         raise TypeError(f"{problem} Pass labels as at=, or leave at_time= out.")
+    if options.get("future") and options["at"] is None:
+        raise TypeError("future=True is for labels, but there are none. Pass labels as at=, or leave future= out.")
     for name, value in given.items():
         dtype, option = declared[name]
         choices = get_args(dtype) if get_origin(dtype) is Literal else None

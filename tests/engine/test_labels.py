@@ -440,3 +440,60 @@ def test_labels_without_rows_may_have_a_dictionary_as_key() -> None:
     assert query.schema(events, at=labels).names == ["key", "t", "n"]
     assert query.run(events.slice(0, 0), at=labels.slice(0, 0)).num_rows == 0
     assert query.run(events, at=labels)["n"].to_pylist() == [1]
+
+
+# -- windows that look ahead -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "condition"),
+    [
+        (window.time(before=0, after=7, closed="right"), "e.t > l.t AND e.t <= l.t + 7"),
+        (window.time(before=0, after=7), "e.t >= l.t AND e.t <= l.t + 7"),
+        (window.time(before=-2, after=9, closed="left"), "e.t >= l.t + 2 AND e.t < l.t + 9"),
+        (window.time(before=5, after=5), "e.t >= l.t - 5 AND e.t <= l.t + 5"),
+        (window.time(before=0, after=None, closed="right"), "e.t > l.t"),
+        (window.time(before=None, after=None), "true"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("compiled", [None, True, False])
+def test_targets_are_an_inequality_join(one: Window, condition: str, compiled: bool | None) -> None:
+    if compiled and one != window.time(before=0, after=7, closed="right"):
+        compiled = None  # the kernels are the same
+    events, labels = events_of(5, 200), labels_of(6)
+    query = sash.Query(JOINED, one, by="key", time="t")
+    found = query.run(events, at=labels, future=True, compiled=compiled).drop_columns(["key", "t", "note"])
+    assert_equal(found, join_in_duckdb(events, labels, condition))
+
+
+def test_the_next_rows_after_a_label() -> None:
+    events = pa.table({"t": [1, 2, 2, 5, 9], "x": ["a", "b", "c", "d", "e"]})
+    query = sash.Query({"next": agg.concat("x", sep=" ")}, window.rows(before=-1, after=2), time="t")
+    found = query.run(events, at=pa.table({"t": [0, 2, 5, 9]}), future=True)
+    assert found["next"].to_pylist() == ["a b", "d e", "e", None]
+
+
+def test_the_future_is_refused_unless_it_is_asked_for() -> None:
+    events, labels = events_of(5).to_pandas(), labels_of(6).to_pandas()
+    query = sash.Query({"spent": agg.sum("x")}, window.time(before=0, after=7, closed="right"), by="key", time="t")
+    with pytest.raises(ValueError, match=r"it looks ahead, to events after the label.*leakage.*pass future=True"):
+        query.run(events, at=labels)
+    assert query.run(events, at=labels, future=True)["spent"].notna().any()
+    with pytest.raises(TypeError, match="future=True is for labels, but there are none"):
+        query.run(events, future=True)
+    with pytest.raises(TypeError, match="must be True or False"):
+        query.run(events, at=labels, future="yes")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="does not apply to a RecordBatchReader"):
+        query.run(events_of(5).to_reader(), future=True)
+
+
+def test_columns_that_see_the_future_are_marked() -> None:
+    windows = {"past": window.time(7), "next": window.time(before=0, after=7, closed="right")}
+    query = sash.Query({"n": agg.count(), "sum": agg.sum("x")}, windows, by="key", time="t")
+    schema = query.schema(events_of(5), at=labels_of(6), future=True)
+    marked = [field.name for field in schema if (field.metadata or {}).get(b"sash.sees_future") == b"true"]
+    assert marked == ["n_next", "sum_next"]
+    explained = str(query.explain(events_of(5), at=labels_of(6), future=True))
+    assert "n_next and sum_next read rows after the row or label of the result" in explained
+    assert "future" not in str(sash.Query({"n": agg.count()}, window.time(7), time="t").explain())

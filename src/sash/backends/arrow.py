@@ -86,9 +86,9 @@ class SchemaOnly(ArrowTable):
         """Return the schema."""
         return self.to_table(data).schema
 
-    def read_labels(self, query: QuerySpec, labels: Any, at_time: str | None) -> pa.Table:
+    def read_labels(self, query: QuerySpec, labels: Any, options: TableOptions) -> pa.Table:
         """Return the keys and times of labels, or of no labels if they are a schema."""
-        return ArrowTable().read_labels(query, self.to_table(labels), at_time)
+        return ArrowTable().read_labels(query, self.to_table(labels), options)
 
     def run(self, cache: PreparedCache, data: Any, options: TableOptions) -> Any:  # noqa: ARG002 — there is nothing to run on
         """Raise TypeError: a schema holds no rows."""

@@ -8,6 +8,7 @@ window are data of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -27,6 +28,8 @@ ACCEPTED = (
     "a PySpark DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or "
     "LazyFrame"
 )
+SEES_FUTURE = "sash.sees_future"
+"""In the metadata of a field: the column is computed from rows after its own row or label."""
 Options = TypeVar("Options")
 """One of the classes in `sash.options`."""
 
@@ -63,6 +66,11 @@ class Backend(ABC, Generic[Options]):
     @abstractmethod
     def result_schema(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the schema of the results."""
+
+    def with_marks(self, schema: Any, names: Sequence[str]) -> Any:
+        """Return a schema with metadata for the columns that see the future."""
+        marked = [field.with_metadata({SEES_FUTURE: "true"}) if field.name in names else field for field in schema]
+        return pa.schema(marked, schema.metadata)
 
     @abstractmethod
     def plan(self, query: QuerySpec, data: Any, options: Options) -> RunPlan:
@@ -140,19 +148,19 @@ class FrameBackend(Backend[TableOptions]):
     def run(self, cache: PreparedCache, data: Any, options: TableOptions) -> Any:
         """Return the results of a query, as data of the same kind: for each label, if there are labels."""
         at = options["at"]
-        labels = None if at is None else self.read_labels(cache.query, at, options["at_time"])
+        labels = None if at is None else self.read_labels(cache.query, at, options)
         results = _run(cache, self.read(cache.query, data), labels, options)
         return self.write(cache.query, data if at is None else at, results, data)
 
-    def read_labels(self, query: QuerySpec, labels: Any, at_time: str | None) -> pa.Table:
+    def read_labels(self, query: QuerySpec, labels: Any, options: TableOptions) -> pa.Table:
         """Return the keys and times of labels. Raise TypeError or ValueError if they do not fit the query."""
-        self.check_labels(query, labels, at_time)
+        self.check_labels(query, labels, options)
         check_names(query, self.input_schema(labels).names)
-        return self.read(label_query(query, at_time), labels)
+        return self.read(label_query(query, options["at_time"]), labels)
 
-    def check_labels(self, query: QuerySpec, labels: Any, at_time: str | None) -> None:
+    def check_labels(self, query: QuerySpec, labels: Any, options: TableOptions) -> None:
         """Raise TypeError or ValueError if a query takes no labels, or if these are of another kind."""
-        check_labels(query, at_time)
+        check_labels(query, options)
         if not self.accepts(labels):
             raise of_other_kind(labels, ".".join(self.names))
 
@@ -208,7 +216,7 @@ class FrameBackend(Backend[TableOptions]):
         """Return the Arrow schema of the results: that of a run over no rows."""
         at = options["at"]
         events = self.schema(cache.query, data).empty_table()
-        labels = None if at is None else self.read_labels(cache.query, at, options["at_time"]).slice(0, 0)
+        labels = None if at is None else self.read_labels(cache.query, at, options).slice(0, 0)
         results = _run(cache, events, labels, {**options, "threads": 1}).schema
         return pa.schema([*(self.input_schema(data if at is None else at) if cache.query.per_row else ()), *results])
 

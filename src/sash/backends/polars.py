@@ -132,6 +132,6 @@ class PolarsLazyFrame(PolarsFrame):
         """Return the results of a query as a LazyFrame."""
         at = options["at"]
         if at is not None:
-            self.check_labels(cache.query, at, options["at_time"])
+            self.check_labels(cache.query, at, options)
             at = at.collect()
         return PolarsFrame().run(cache, data.collect(), {**options, "at": at}).lazy()

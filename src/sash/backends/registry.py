@@ -18,6 +18,7 @@ from sash.engine.select_sql import read_files
 from sash.engine.stream_plan import stream_plan
 from sash.options import read_options
 from sash.plan.query_spec import QuerySpec
+from sash.plan.tree import Branch, and_between
 
 if TYPE_CHECKING:
     from sash.plan.explanation import Explanation
@@ -75,7 +76,8 @@ def run(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
 def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
     """Return the schema of the results of a query, for data of any kind."""
     backend = backend_of(data)
-    return backend.result_schema(cache, data, read_options(backend.options, options))
+    schema = backend.result_schema(cache, data, read_options(backend.options, options))
+    return backend.with_marks(schema, cache.query.future_columns)
 
 
 def schema_of(query: QuerySpec, data: Any) -> pa.Schema:
@@ -97,6 +99,9 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     known = {"has_data": data is not None, "knows_rows": rows is not None}
     executors = [describe_executor(prepared, plan_pass, **known) for plan_pass in bound.plan.passes]
     types = _types_text(shown, schema, assumed=data is None)
+    if targets := query.future_columns:
+        text = f"{and_between(targets)} {'read' if len(targets) > 1 else 'reads'} rows after the row or label of the result: for targets, not for features"
+        branches = (*branches, Branch("future", (text,)))
     state, compiling = stream_plan(prepared).state_kinds, describe_compiling(prepared)
     return Explanation(shown, bound.plan, bound.kinds, types, executors, state, compiling, branches)
 

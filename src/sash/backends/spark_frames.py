@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 from sash import spark
-from sash.backends.base import Backend, Options, RunPlan, named_alike
+from sash.backends.base import SEES_FUTURE, Backend, Options, RunPlan, named_alike
 from sash.engine.prepare import PreparedCache
 from sash.expressions import Expression, Selection
 from sash.options import SparkStreamOptions, SparkTableOptions
@@ -25,11 +26,20 @@ class SparkFrame(Backend[Options]):
     def run(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the results as a DataFrame."""
         query = spark.query_on_spark(cache.query, data, options)
-        return query.in_own_case(query.run())
+        results = query.in_own_case(query.run())
+        for name in cache.query.future_columns:
+            results = results.withMetadata(name, {SEES_FUTURE: "true"})
+        return results
 
     def result_schema(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the schema of the results, a StructType."""
         return spark.query_on_spark(cache.query, data, options).result_schema
+
+    def with_marks(self, schema: Any, names: Sequence[str]) -> Any:
+        """Return a StructType with metadata for the columns that see the future."""
+        for name in names:
+            schema[name].metadata = {SEES_FUTURE: "true"}
+        return schema
 
     def plan(self, query: QuerySpec, data: Any, options: Options) -> RunPlan:
         """Return how a query runs on data, with what Spark does."""

@@ -27,6 +27,7 @@ from sash.engine.keys import KeyOrder, cut_evenly, order_rows
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
 from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, in_threads, section_count
+from sash.options import WithLabels as LabelOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
 from sash.windows.arrays import sums_before
@@ -37,8 +38,9 @@ ALIKE = ({"int", "float", "decimal"}, {"timestamp", "date"}, {"string"}, {"bytes
 """Groups of types whose values are compared after a cast. Arrow would also cast numbers to times, and strings to numbers."""
 
 
-def check_labels(query: QuerySpec, at_time: str | None) -> None:
+def check_labels(query: QuerySpec, options: LabelOptions) -> None:
     """Raise ValueError or TypeError if a query cannot be evaluated as of the times of labels."""
+    at_time = options["at_time"]
     if not isinstance(at_time, str | None):
         raise TypeError(f"at_time={at_time!r} is not the name of a column.")
     if query.time is None:
@@ -51,6 +53,11 @@ def check_labels(query: QuerySpec, at_time: str | None) -> None:
             raise ValueError(
                 f"at= does not apply to {window}: it {reason}. Use windows that end with their row, as "
                 'window.time("1h"), window.rows(10) or window.expanding().'
+            )
+        if window.frame is not None and window.frame.looks_ahead and not options["future"]:
+            raise ValueError(
+                f"at= does not apply to {window}: it looks ahead, to events after the label. A feature that knows the future makes a "
+                "model look good in training and fail in use (leakage). If the result is the target of the model, pass future=True."
             )
 
 
@@ -78,7 +85,8 @@ def describe_labels(query: QuerySpec, at_time: str | None) -> Branch:
     """Return the branch of an explanation that says what labels do."""
     matched = f"the same {', '.join(query.by)}" if query.by else "all keys"
     text = f"one result per label, from the events of {matched} up to its {at_time or query.time}; a label comes after events of equal time"
-    return Branch("labels", (text.replace("the events of all keys", "all events"),))
+    text = text.replace("the events of all keys", "all events")
+    return Branch("labels", (text,))
 
 
 def run_labels(

@@ -71,6 +71,13 @@ class QuerySpec:
         """Return the name of a result column, for results per row."""
         return f"{aggregate}_{window}" if self.several else aggregate
 
+    @property
+    def future_columns(self) -> list[str]:
+        """The results that are computed from rows after their own row or label; a model must not learn from them."""
+        frames = {name: window.frame for name, window in self.windows.items()}
+        ahead = [name for name, frame in frames.items() if frame is not None and frame.looks_ahead]
+        return [self.result_name(name, window) for name in self.aggregates for window in ahead]
+
     def as_computed(self) -> QuerySpec:
         """Return the query for data that has the computed columns already."""
         names = {str(column): column.done() for column in self.computed}

@@ -153,8 +153,6 @@ def frame_around(
     if before is not None or looks_ahead or exclude:
         more["held"] = None
     no_labels = "excludes rows, and labels do not count as rows" if exclude else ""
-    if looks_ahead:
-        no_labels = "looks ahead, so that it would use rows after the label"
     # A frame that goes back has no limit that is known from ticks alone.
     has_limit = before is not None and not looks_ahead and not more.get("goes_back")
     split = TimeSplit(reach, begin_zones) if has_limit else None

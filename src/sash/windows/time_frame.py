@@ -77,10 +77,12 @@ class TimeFrame(TimeWindow):
             begins = self.clock.begins_at(self, items, points, compiler)
         _, after = self.distances(items.unit)
         ends = points.places
-        if after:
+        if after == FOREVER:
+            ends = np.repeat(items.firsts[1:], points.counts)
+        elif after:
             ends = np.empty(len(points.times), np.int64)
             compiler(find_places)(items.times, items.firsts, points.times, points.counts, after + 1, ends)
-            begins = np.minimum(begins, ends)
+        begins = np.minimum(begins, ends)
         return Bounds(begins, ends, None, None, items.firsts[:-1])
 
     def due(self, items: Items) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ from sash.engine.labels import first_needed, run_labels
 from sash.engine.needed_columns import needed_columns
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.run_table import run_table
+from sash.kernels.plain import compile_loop
 from sash.plan.query_spec import QuerySpec
 from sash.state.reader import Stream
 from sash.workers.own_columns import LABEL
@@ -126,7 +128,8 @@ class LabelWorker(BucketWorker):
     """A query as it is sent to workers, with labels: events and labels of some keys in, one row for each label out.
 
     batches ──► they fit memory: events and labels apart, evaluated as a whole
-            └─► they do not: sorted on disk by key and time; each piece together with the earlier events that its labels may need
+            └─► they do not: sorted on disk by key and time; each piece together with the earlier events that its labels may need.
+                Labels whose windows look ahead wait for the last event of their key
     """
 
     at_time: str = ""
@@ -142,7 +145,8 @@ class LabelWorker(BucketWorker):
         """Yield the results of more rows than fit memory. Rows of the same key and time are in the same piece."""
         prepared: Prepared | None = None
         earlier: pa.Table | None = None
-        with sort_on_disk(batches, replace(self.query, lateness=None), self.most_bytes) as pieces:
+        with sort_on_disk(batches, replace(self.query, lateness=None), self.most_bytes) as sorted_pieces:
+            pieces = self._whole_keys(sorted_pieces) if self.query.future_columns else sorted_pieces
             for piece in pieces:
                 events, labels = self._apart(piece)
                 prepared = prepared or self.prepare(events.schema)
@@ -151,6 +155,21 @@ class LabelWorker(BucketWorker):
                 if len(labels):
                     yield self._run(prepared, events, labels)
                 earlier = self._needed_later(prepared, events, piece)
+
+    def _whole_keys(self, pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Yield rows in order so that all rows of a key are in one table, which has to fit memory."""
+        waiting: list[pa.Table] = []
+        for piece in pieces:
+            key_rows = readable(pa.concat_tables([*(table.slice(0, 1) for table in waiting[:1]), piece]))
+            codes, _ = number_keys(key_rows, self.query.by, compile_loop)
+            is_last = codes[len(codes) - len(piece) :] == codes[-1]
+            first = int(np.argmax(is_last))  # rows of a key follow each other
+            if first or (waiting and codes[0] != codes[-1]):
+                yield pa.concat_tables([*waiting, piece.slice(0, first)])
+                waiting = []
+            waiting.append(piece.slice(first))
+        if waiting:
+            yield pa.concat_tables(waiting)
 
     def _apart(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Return the columns of events that the query reads, and the labels."""

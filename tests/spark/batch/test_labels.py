@@ -137,9 +137,9 @@ def test_a_label_is_sent_once_and_a_dominant_key_to_several_tasks(spark: SparkSe
     assert max(row["count"] for row in heavy) < 150
 
 
-def in_worker(query: sash.Query, frames: tuple[DataFrame, DataFrame], most_bytes: int) -> pa.Table:
+def in_worker(query: sash.Query, frames: tuple[DataFrame, DataFrame], most_bytes: int, **options: Any) -> pa.Table:
     """Evaluate all rows as one group here, with little memory."""
-    made = label_query(query, frames, types={"own": "long"})
+    made = label_query(query, frames, types={"own": "long"}, **options)
     worker = made.worker
     vars(worker)["most_bytes"] = most_bytes
     return pa.Table.from_batches(worker.evaluate_group(0, made.sent.toArrow().to_batches(max_chunksize=40)))
@@ -226,3 +226,42 @@ def test_streams_are_refused(spark: SparkSession) -> None:
         query.run(stream, at=labels)
     with pytest.raises(TypeError, match="at= does not take a streaming DataFrame"):
         query.run(spark.createDataFrame(events_of(1, 20)), at=stream)
+
+
+AHEAD = {
+    "next": window.time(before="0s", after="7d", closed="right"),
+    "around": window.time(before="1d", after="1d"),
+    "rest": window.time(before="0s", after=None, closed="right"),
+    "rows": window.rows(before=-1, after=3),
+}
+
+
+def test_targets_of_labels(spark: SparkSession) -> None:
+    events, labels = events_of(1), labels_of(2)
+    query = query_of(AHEAD)
+    expected = query.run(events, at=labels, future=True)
+    found = run(spark, query, events, labels, types={"own": "long"}, future=True)
+    assert_same(found.toArrow(), expected, ["x", "key", "ts"])
+    assert found.schema["total_next"].metadata == {"sash.sees_future": "true"}
+    frames = spark.createDataFrame(events), spark.createDataFrame(labels)
+    assert query.schema(frames[0], at=frames[1], types={"own": "long"}, future=True) == found.schema
+    with pytest.raises(ValueError, match="it looks ahead, to events after the label"):
+        run(spark, query, events, labels, types={"own": "long"})
+
+
+def test_targets_of_labels_sorted_on_disk(spark: SparkSession) -> None:
+    events, labels = events_of(3, 400, common=20), labels_of(4, 100, common=20)
+    query = query_of(AHEAD)
+    frames = spark.createDataFrame(events), spark.createDataFrame(labels)
+    for most_bytes in (1, 20_000):
+        found = in_worker(query, frames, most_bytes, future=True)
+        assert_same(found, query.run(events, at=labels, future=True), ["x", "key", "ts"])
+
+
+def test_targets_of_labels_by_a_join(spark: SparkSession) -> None:
+    windows = {name: one for name, one in AHEAD.items() if name != "rows"}
+    aggregates = {"count": agg.count(), "total": agg.sum("x"), "most": agg.max("x")}
+    query = sash.Query(aggregates, windows, by="key", time="ts")
+    events, labels = events_of(1), labels_of(2)
+    found = run(spark, query, events, labels, strategy="native", future=True)
+    assert_same(found.toArrow(), query.run(events, at=labels, future=True), ["x", "key", "ts"])

@@ -167,7 +167,7 @@ class LabelQuery(BatchQuery):
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions) -> None:
         labels, at_time = options["at"], options["at_time"]
-        check_labels(query, at_time)
+        check_labels(query, options)
         if not isinstance(labels, DataFrame):
             raise of_other_kind(labels, "PySpark DataFrame")
         if labels.isStreaming:

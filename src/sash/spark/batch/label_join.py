@@ -53,7 +53,8 @@ def join_labels(query: LabelQuery) -> DataFrame:
     spans = [_distances(query, window) for window in query.query.windows.values()]
     before, after = (max(distances) for distances in zip(*spans, strict=True))
     # Keys are compared inside a condition on times, so that Spark joins and shuffles by the hash alone.
-    near = [f"{TICKS} <= CASE WHEN {same_key} THEN {TIME} + {after}L END"]
+    latest = f"{TIME} + {after}L" if after < FOREVER else f"{FOREVER}L"
+    near = [f"{TICKS} <= CASE WHEN {same_key} THEN {latest} END"]
     near += [f"{TICKS} >= {TIME} - {before}L"] if before < FOREVER else []
     joined = labels.join(events, F.expr(f"{GROUP} = {HASH} AND {' AND '.join(near)}"), "left")
     columns = {_field(number): field for number, field in enumerate(query.label_fields)}
@@ -106,10 +107,11 @@ def _results(query: LabelQuery) -> list[str]:
     results = []
     for window_name, window in query.query.windows.items():
         before, after = _distances(query, window)
-        bounds = [f"{TICKS} <= {TIME} + {after}L", *([f"{TICKS} >= {TIME} - {before}L"] if before < FOREVER else [])]
+        bounds = [f"{TICKS} >= {TIME} - {before}L"] if before < FOREVER else []
+        bounds += [f"{TICKS} <= {TIME} + {after}L"] if after < FOREVER else []
         for name, native in natives_of(query).items():
             field = fields[query.query.result_name(name, window_name)]
-            results.append(as_field(result_of(_filtered(native, " AND ".join(bounds))), field))
+            results.append(as_field(result_of(_filtered(native, " AND ".join(bounds) or "true")), field))
     return results
 
 
