@@ -142,6 +142,7 @@ class ArrowStream(Backend[ReaderOptions]):
 
     options = ReaderOptions
     names = ("pyarrow", "RecordBatchReader")
+    is_stream = True
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is an Arrow stream."""

@@ -54,6 +54,8 @@ class Backend(ABC, Generic[Options]):
     """The top-level package and the name of the class."""
     quote: ClassVar[str] = '"'
     """The quote around names in SQL."""
+    is_stream: ClassVar[bool] = False
+    """Whether more rows may follow, so that rows are read once."""
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is of this kind."""
@@ -100,6 +102,14 @@ class Backend(ABC, Generic[Options]):
         """Return the columns that hold timestamps or dates."""
         fields = self.input_schema(data)
         return [field.name for field in fields if column_type(field.type).group in ("timestamp", "date")]
+
+    def session_zone(self, data: Any, time: str) -> str | None:  # noqa: ARG002 — Spark has one
+        """Return the time zone in which the session truncates times of a column; None if it has none."""
+        return None
+
+    def join_schemas(self, schemas: Sequence[Any]) -> Any:
+        """Return the schema of rows to which several queries add columns."""
+        return pa.schema({field.name: field for schema in schemas for field in schema}.values(), schemas[0].metadata)
 
     def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:  # noqa: ARG002 — Spark needs the data
         """Return the schema of what SQL makes of results of a schema."""

@@ -58,6 +58,18 @@ class SparkFrame(Backend[Options]):
         """Return the columns that hold timestamps or dates."""
         return [name for name, dtype in data.dtypes if dtype in ("timestamp", "timestamp_ntz", "date")]
 
+    def session_zone(self, data: Any, time: str) -> str | None:
+        """Return the time zone of the session, in which `date_trunc` reads timestamps that are instants."""
+        types = {name.lower(): dtype for name, dtype in data.dtypes}
+        if types.get(time.lower()) != "timestamp":
+            return None
+        return str(data.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+    def join_schemas(self, schemas: Sequence[Any]) -> Any:
+        """Return the StructType of rows to which several queries add columns."""
+        fields = {field.name: field for schema in schemas for field in schema}
+        return type(schemas[0])(list(fields.values()))
+
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
         return _around_query().select_from(data, selection)
@@ -81,6 +93,7 @@ class SparkStream(SparkFrame[SparkStreamOptions]):
     """A streaming DataFrame."""
 
     options = SparkStreamOptions
+    is_stream = True
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is a streaming DataFrame."""
