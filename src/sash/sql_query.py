@@ -214,6 +214,9 @@ class SqlQuery(Query):
 
 def _for_stream(selection: Selection | None, options: Mapping[str, Any]) -> Selection | None:
     """Return the selection from results of a stream, with the columns that options add. Raise ValueError if it would lose some of them."""
+    if selection is not None and options.get("wide"):
+        problem = "wide=True does not apply to a text with a select list of its own"
+        raise ValueError(f"{problem}. Name the entries, as in quantile_cont(load, 0.9) AS p90.")
     mode, late = options.get("mode"), options.get("late")
     if selection is None or (mode != "update" and late != "keep"):
         return selection

@@ -19,6 +19,7 @@ from sash.engine.labels import check_labels, check_names, describe_labels, label
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
 from sash.engine.select_sql import rows_where, select_from
+from sash.engine.wide import widen, widen_schema
 from sash.expressions import Expression, Selection
 from sash.options import TableOptions
 from sash.plan.query_spec import QuerySpec
@@ -160,12 +161,15 @@ class FrameBackend(Backend[TableOptions]):
         at = options["at"]
         labels = None if at is None else self.read_labels(cache.query, at, options)
         results = _run(cache, self.read(cache.query, data), labels, options)
-        return self.write(cache.query, data if at is None else at, results, data)
+        rows = data if at is None else at
+        if options["wide"]:
+            results = widen(cache.query, results, self.names_of(rows) if cache.query.per_row else ())
+        return self.write(cache.query, rows, results, data)
 
     def read_labels(self, query: QuerySpec, labels: Any, options: TableOptions) -> pa.Table:
         """Return the keys and times of labels. Raise TypeError or ValueError if they do not fit the query."""
         self.check_labels(query, labels, options)
-        check_names(query, self.input_schema(labels).names)
+        check_names(query, self.names_of(labels), options["at_time"])
         return self.read(label_query(query, options["at_time"]), labels)
 
     def check_labels(self, query: QuerySpec, labels: Any, options: TableOptions) -> None:
@@ -211,6 +215,10 @@ class FrameBackend(Backend[TableOptions]):
         """Return the rows for which a mask is true."""
         return data.filter(mask)
 
+    def names_of(self, data: Any) -> list[str]:
+        """Return the names of all columns."""
+        return [str(name) for name in self.input_schema(data).names]
+
     def schema(self, query: QuerySpec, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
         return self.read(query, data).schema
@@ -228,6 +236,7 @@ class FrameBackend(Backend[TableOptions]):
         events = self.schema(cache.query, data).empty_table()
         labels = None if at is None else self.read_labels(cache.query, at, options).slice(0, 0)
         results = _run(cache, events, labels, {**options, "threads": 1}).schema
+        results = widen_schema(cache.query, results) if options["wide"] else results
         return pa.schema([*(self.input_schema(data if at is None else at) if cache.query.per_row else ()), *results])
 
 

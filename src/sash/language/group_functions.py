@@ -66,7 +66,7 @@ def time_bucket(node: Any, width: Length, offset: Length = None) -> Window:
     """Return the window of `time_bucket(width, ts, offset)`. Its buckets count from January 2000, not from 1970.
 
     >>> time_bucket(None, "5m"), time_bucket(None, "1w"), time_bucket(None, "7h"), time_bucket(None, "6h", "1h")
-    (tumbling("5m"), tumbling("168h", offset="96h"), tumbling("7h", offset="1h"), tumbling("6h", offset="1h"))
+    (tumbling("5m"), tumbling("168h", offset="96h"), tumbling("7h", offset="5h"), tumbling("6h", offset="1h"))
     """
     length = read_duration(width, "width", months=True)
     if length.months:
