@@ -19,7 +19,7 @@ from sash.engine.labels import check_labels, check_names, describe_labels, label
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
 from sash.engine.select_sql import rows_where, select_from
-from sash.engine.wide import widen, widen_schema
+from sash.engine.wide import is_wide, widen, widen_schema
 from sash.expressions import Expression, Selection
 from sash.options import TableOptions
 from sash.plan.query_spec import QuerySpec
@@ -162,7 +162,7 @@ class FrameBackend(Backend[TableOptions]):
         labels = None if at is None else self.read_labels(cache.query, at, options)
         results = _run(cache, self.read(cache.query, data), labels, options)
         rows = data if at is None else at
-        if options["wide"]:
+        if is_wide(options):
             results = widen(cache.query, results, self.names_of(rows) if cache.query.per_row else ())
         return self.write(cache.query, rows, results, data)
 
@@ -236,7 +236,7 @@ class FrameBackend(Backend[TableOptions]):
         events = self.schema(cache.query, data).empty_table()
         labels = None if at is None else self.read_labels(cache.query, at, options).slice(0, 0)
         results = _run(cache, events, labels, {**options, "threads": 1}).schema
-        results = widen_schema(cache.query, results) if options["wide"] else results
+        results = widen_schema(cache.query, results) if is_wide(options) else results
         return pa.schema([*(self.input_schema(data if at is None else at) if cache.query.per_row else ()), *results])
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sash import spark
 from sash.backends.base import SEES_FUTURE, Backend, Options, RunPlan, named_alike
 from sash.engine.prepare import PreparedCache
-from sash.engine.wide import check_known, entry_columns, wide_names
+from sash.engine.wide import check_known, entry_columns, is_wide, wide_names
 from sash.expressions import Expression, Selection
 from sash.options import SparkStreamOptions, SparkTableOptions
 from sash.plan.query_spec import QuerySpec
@@ -26,12 +26,12 @@ class SparkFrame(Backend[Options]):
 
     def run(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the results as a DataFrame."""
-        if options["wide"]:
+        if is_wide(options):
             check_known(cache.query, "Spark")
         query = spark.query_on_spark(cache.query, data, options)
         results = query.in_own_case(query.run())
         names = cache.query.future_columns
-        if options["wide"]:
+        if is_wide(options):
             results, names = _widened(cache.query, results), wide_names(cache.query, names)
         for name in names:
             results = results.withMetadata(name, {SEES_FUTURE: "true"})
@@ -39,8 +39,8 @@ class SparkFrame(Backend[Options]):
 
     def result_schema(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the schema of the results, a StructType."""
-        schema = spark.query_on_spark(cache.query, data, options).result_schema
-        if not options["wide"]:
+        schema: Any = spark.query_on_spark(cache.query, data, options).result_schema
+        if not is_wide(options):
             return schema
         entries, wide = entry_columns(cache.query, schema.names), type(schema)()
         for field in schema:

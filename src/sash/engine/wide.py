@@ -18,6 +18,11 @@ from sash.aggregates.base import Aggregate
 from sash.plan.query_spec import QuerySpec
 
 
+def is_wide(options: Any) -> bool:
+    """Return whether the options of a run ask for wide results."""
+    return bool(options["wide"])
+
+
 def results_of(query: QuerySpec) -> dict[str, Aggregate[Any]]:
     """Return the aggregate of each column of the results."""
     if not query.per_row:

@@ -48,6 +48,7 @@ ROWTIME = "{end} - INTERVAL 1 MILLISECOND"
 WINDOW_TIME = "{end} - INTERVAL 1 MICROSECOND"
 """Spark's time attribute of a window: its last microsecond."""
 TRUNCATING = ("time_bucket", "date_trunc")
+"""Functions that every engine has: they return where the window of a time begins."""
 GROUP_WINDOWS = ("tumble", "hop", "session")
 
 

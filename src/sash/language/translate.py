@@ -89,9 +89,28 @@ class Statement:
         return any(query.needs_time and query.time is None for query in self.queries)
 
     @property
+    def windows(self) -> dict[str, Window]:
+        """The windows of all queries."""
+        several = len(self.queries) > 1
+        named = (
+            (number, name, one) for number, query in enumerate(self.queries) for name, one in query.windows.items()
+        )
+        return {f"{name} {number}" if several else name: window for number, name, window in named}
+
+    @property
+    def by(self) -> tuple[str | Expression, ...]:
+        """The keys of all queries."""
+        return tuple(dict.fromkeys(key for query in self.queries for key in query.by))
+
+    @property
+    def order_by(self) -> tuple[str, ...]:
+        """The columns that break ties in any query."""
+        return tuple(dict.fromkeys(name for query in self.queries for name in query.order_by))
+
+    @property
     def per_row(self) -> bool:
         """Whether each row has a result."""
-        return all(window.per_row for query in self.queries for window in query.windows.values())
+        return all(window.per_row for window in self.windows.values())
 
     def with_time(self, time: str) -> Statement:
         """Return the statement with a time column for the queries that need one and do not name it."""
