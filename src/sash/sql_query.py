@@ -187,7 +187,10 @@ class SqlQuery(Query):
         statement = self._statement(backend.quote)
         if statement.needs_time:
             statement = statement.with_time(only_time(backend.time_columns(rows)))
-        statement = statement.as_one() if backend.is_stream else statement
+        if not backend.reads_cheaply:
+            statement = statement.with_fewest_queries()
+        if backend.is_stream:
+            statement.check_one_query()
         zone = backend.session_zone(rows, statement.time) if statement.time is not None else None
         if zone is not None:
             statement = statement.with_zone(zone)

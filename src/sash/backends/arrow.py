@@ -143,7 +143,7 @@ class ArrowStream(Backend[ReaderOptions]):
 
     options = ReaderOptions
     names = ("pyarrow", "RecordBatchReader")
-    is_stream = True
+    is_stream, reads_cheaply = True, False
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is an Arrow stream."""

@@ -57,6 +57,8 @@ class Backend(ABC, Generic[Options]):
     """The quote around names in SQL."""
     is_stream: ClassVar[bool] = False
     """Whether more rows may follow, so that rows are read once."""
+    reads_cheaply: ClassVar[bool] = True
+    """Whether a further pass over the rows costs less than further aggregates."""
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is of this kind."""

@@ -23,6 +23,7 @@ class SparkFrame(Backend[Options]):
 
     names = ("pyspark", "DataFrame")
     quote = "`"
+    reads_cheaply = False  # each query shuffles the rows
 
     def run(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the results as a DataFrame."""

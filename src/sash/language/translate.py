@@ -70,8 +70,8 @@ class Statement:
     """The columns of the rows that the text names, if the results are rows with some of their columns; None for all columns."""
     selection: Selection | None
     """None if the results of the queries are those of the statement."""
-    joined: WindowQuery | None = None
-    """One query for all of them, if they have the same keys and order."""
+    joined: tuple[WindowQuery, ...] = ()
+    """Fewer queries with the same results: one for each PARTITION BY and ORDER BY. It evaluates every aggregate over every window."""
 
     @property
     def is_plain(self) -> bool:
@@ -114,24 +114,22 @@ class Statement:
 
     def with_time(self, time: str) -> Statement:
         """Return the statement with a time column for the queries that need one and do not name it."""
-        joined = None if self.joined is None else self.joined.with_time(time)
-        return replace(self, queries=tuple(query.with_time(time) for query in self.queries), joined=joined)
+        queries, joined = (tuple(one.with_time(time) for one in some) for some in (self.queries, self.joined))
+        return replace(self, queries=queries, joined=joined)
 
     def with_zone(self, zone: str) -> Statement:
         """Return the statement for a session of Spark in a time zone."""
         return replace(self, queries=tuple(query.with_zone(zone) for query in self.queries))
 
-    def as_one(self) -> Statement:
-        """Return the statement with one query for a stream, whose rows are read once. Raise ValueError if there is none.
+    def with_fewest_queries(self) -> Statement:
+        """Return the statement for data of which a further pass costs more than a further aggregate."""
+        return replace(self, queries=self.joined)
 
-        It evaluates every aggregate over every window; the selection drops what the text does not ask for.
-        """
-        if len(self.queries) == 1:
-            return self
-        if self.joined is None:
+    def check_one_query(self) -> None:
+        """Raise ValueError if there are several queries: a stream reads its rows once."""
+        if len(self.queries) > 1:
             problem = "On a stream, all windows of a query have the same PARTITION BY and ORDER BY"
             raise ValueError(f"{problem}. Run one query for each.")
-        return replace(self, queries=(self.joined,))
 
 
 def translate(text: str, time: str | None = None, quote: str = '"') -> Statement:
@@ -167,7 +165,7 @@ def _statement(source: SourceText, time: str | None) -> Statement:
         queries=tuple(queries),
         columns=_columns(source, clauses) if drops_columns else None,
         selection=selection,
-        joined=_query(select_list.results[0], named[0]) if len(clauses) == 1 else None,
+        joined=tuple(_query(results, by) for results, by in zip(select_list.results, named, strict=True)),
     )
 
 
