@@ -114,7 +114,7 @@ class LocalRun:
         in_batches = options.batches
         if not self.query.is_one_query:
             if in_batches or options.lateness is not None:
-                problem = "In batches, all windows with OVER have the same PARTITION BY, ORDER BY and aggregates"
+                problem = "In batches, all windows with OVER have the same PARTITION BY and ORDER BY"
                 raise ValueError(f"{problem}. Leave --batches and --lateness out.")
             in_batches = False
         if in_batches is None:

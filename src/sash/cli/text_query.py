@@ -65,8 +65,8 @@ class TextQuery(SqlQuery):
 
     @property
     def is_one_query(self) -> bool:
-        """Whether one query answers the text; several ones read the results of each other."""
-        return len(self._statement('"').queries) == 1
+        """Whether one query can answer the text, batch by batch; several ones read the results of each other."""
+        return len(self._statement('"').joined) == 1
 
     def checked(self, schema: pa.Schema) -> Query:
         """Return the query over the windows alone. Raise TypeError or ValueError if the text cannot run on rows of a schema."""
