@@ -118,10 +118,7 @@ class ScatteredRows:
         """Return a column in order of keys (`scatter_values`) or in input order again (`gather_to_input`)."""
         moved = empty_array((len(column),), column.dtype)
         plain = PLAIN[column.dtype.itemsize]  # the values do not matter: one compiled loop for all types of a size
-        values = column.view(plain)
-        # Columns of Arrow are not writable; Numba would compile the loop once for each kind of array.
-        values.flags.writeable = False
-        self.run(loop)(self.codes, rows, firsts.copy(), values, moved.view(plain))
+        self.run(loop)(self.codes, rows, firsts.copy(), column.view(plain), moved.view(plain))
         return moved
 
 

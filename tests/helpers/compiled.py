@@ -1,0 +1,16 @@
+"""Functions of aggregates and algorithms, compiled as kernels compile them, that Python can call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+from sash.kernels.functions import compile_function
+
+
+def compiled_for_python(function: Callable[..., Any]) -> Any:
+    """Return a compiled function that calls the compiled form of another one, which only machine code can call."""
+    native = compile_function(function)
+    return njit(lambda *arguments: native(*arguments))  # noqa: PLW0108 — Python cannot call it without this one
