@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from helpers.cases import AGGREGATES
-from helpers.compiled import compiled_for_python
+from helpers.compiled import compiled_for_python, for_python
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ RANKED: dict[str, Aggregate[Any]] = {name: AGGREGATES[name] for name in ("median
 INTERPRETED: dict[str, Any] = {
     function.__name__: function for function in (count_ones, lowest_one, highest_one, select_one)
 }
-COMPILED = compile_bit_functions()
+COMPILED = {name: for_python(function) for name, function in compile_bit_functions().items()}
 AS_THEY_STAND = {name: compiled_for_python(function) for name, function in INTERPRETED.items()}
 
 

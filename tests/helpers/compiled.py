@@ -11,6 +11,10 @@ from sash.kernels.functions import compile_function
 
 
 def compiled_for_python(function: Callable[..., Any]) -> Any:
-    """Return a compiled function that calls the compiled form of another one, which only machine code can call."""
-    native = compile_function(function)
+    """Return a function compiled."""
+    return for_python(compile_function(function))
+
+
+def for_python(native: Any) -> Any:
+    """Return a compiled function that calls another one, which only machine code can call."""
     return njit(lambda *arguments: native(*arguments))  # noqa: PLW0108 — Python cannot call it without this one

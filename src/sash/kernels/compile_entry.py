@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from llvmlite import ir
 from numba import from_dtype
 from numba.np.numpy_support import as_dtype
 
-from sash.kernels.entry import Entry, LinkedEntry, NotLinkedError, ObjectCode, Signature
+from sash.kernels.entry import Entry, NotLinkedError, ObjectCode, Signature, linked
 
 types: Any = numba.types
 njit: Any = numba.njit
@@ -30,6 +30,7 @@ cgutils: Any = numba.core.cgutils
 intrinsic: Any = numba.extending.intrinsic
 populate_array: Any = numba.np.arrayobj.populate_array
 
+POINTER, LONG = ir.IntType(8).as_pointer(), ir.IntType(64)
 KINDS = {"i": "int", "u": "uint", "f": "float", "b": "bool"}
 BOXES_VALUES = "__excinfo_unwrap_args"
 """The name of Numba's functions that make Python objects of the values in an error, which need objects of the process that compiled them."""
@@ -49,29 +50,29 @@ def native(function: Any) -> Any:
 class Compiled:
     """A function compiled for a signature."""
 
-    def __init__(self, function: Any, signature: Signature, symbol: str) -> None:
+    def __init__(self, function: Any, signature: Signature, symbol: str, *, is_method: bool) -> None:
         """Compile a function of Numba."""
         arguments = tuple(map(numba_type, signature))
         function.compile(arguments)
         overload = function.overloads[arguments]
         results, returns_tuple = _results(overload.signature.return_type)
         leaves = list(_leaves(signature))
-        library, code = _compile(overload, leaves, symbol)
+        library, code = _compile(overload, leaves, symbol, is_method=is_method)
         self._function, self._signature = function, signature
         self._boxes_values = any(one.name.startswith(BOXES_VALUES) for one in library._final_module.functions)  # noqa: SLF001 — as below
-        self.code = ObjectCode(symbol, leaves, results, returns_tuple, needs_numba=False, code=code)
+        self.code = ObjectCode(symbol, leaves, results, returns_tuple, is_method, needs_numba=False, code=code)
         self.can_be_stored = not (overload.library.has_dynamic_globals or self._boxes_values)
         """Whether the code works in other processes: it holds no address of this one, such as that of a large global array."""
 
-    def link(self, *, holds_gil: bool) -> Entry:
+    def link(self) -> Entry:
         """Link the code: alone; or with the functions in Numba's libraries; if it needs more than these, let Numba do so."""
         for needs_numba in (False, True) if not self._boxes_values else ():
             self.code = replace(self.code, needs_numba=needs_numba)
             with suppress(NotLinkedError):
-                return LinkedEntry(self.code, holds_gil=holds_gil)
+                return linked(self.code)
         self.can_be_stored = False
-        dispatcher = njit(nogil=not holds_gil)(self._function.py_func)
-        return lambda leaves: dispatcher(*_nested(self._signature, iter(leaves)))
+        dispatcher = njit(nogil=not self.code.is_method)(self._function.py_func)
+        return lambda *leaves: dispatcher(*_nested(self._signature, iter(leaves)))
 
 
 def _nested(signature: Signature, leaves: Iterator[Any]) -> Iterator[Any]:
@@ -111,33 +112,82 @@ def _results(returned: Any) -> tuple[list[str], bool]:
 
 
 @locked  # type: ignore[untyped-decorator]
-def _compile(overload: Any, leaves: list[str], symbol: str) -> tuple[Any, bytes]:
-    """Return a library with a function and its entry, and the object code: entry(slots, …leaves) returns the status."""
-    context, returned = overload.target_context, overload.signature.return_type
+def _compile(overload: Any, leaves: list[str], symbol: str, *, is_method: bool) -> tuple[Any, bytes]:
+    """Return a library with a function and its entry, and the object code."""
+    context = overload.target_context
     library = context.codegen().create_library(symbol)
     module = library.create_ir_module(symbol)
-    word, pointer = ir.IntType(64), ir.IntType(8).as_pointer()
-    passed = {"array": pointer, "float64": ir.DoubleType()}
-    entry_type = ir.FunctionType(ir.IntType(32), [word.as_pointer(), *(passed.get(leaf, word) for leaf in leaves)])
-    entry = ir.Function(module, entry_type, symbol)
-    builder = ir.IRBuilder(entry.append_basic_block())
-    slots, *given = entry.args
-    rest = iter(given)
-    arguments = [_argument(context, builder, one, rest) for one in overload.signature.args]
-    function = context.declare_function(module, overload.fndesc)
-    status, result = context.call_conv.call_function(builder, function, returned, overload.signature.args, arguments)
-    error = builder.ptrtoint(
-        builder.select(status.is_error, status.excinfoptr, cgutils.get_null_value(status.excinfoptr.type)), word
-    )
-    builder.store(error, slots)
-    for number, value in enumerate(_numbers(context, builder, returned, result)):
-        builder.store(value, cgutils.gep(builder, slots, number + 1))
-    builder.ret(status.code)
+    write = _write_method if is_method else _write_entry
+    write(context, module, overload, leaves, symbol)
     library.add_ir_module(module)
     library.add_linking_library(overload.library)
     library.finalize()
     code = context.codegen()._tm.emit_object(library._final_module)  # noqa: SLF001 — there is no public way
     return library, code
+
+
+def _write_entry(context: Any, module: Any, overload: Any, leaves: list[str], symbol: str) -> None:
+    """Write entry(slots, …leaves), which returns the status."""
+    passed = {"array": POINTER, "float64": ir.DoubleType()}
+    entry_type = ir.FunctionType(ir.IntType(32), [LONG.as_pointer(), *(passed.get(leaf, LONG) for leaf in leaves)])
+    entry = ir.Function(module, entry_type, symbol)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    slots, *given = entry.args
+    status, result = _call(context, builder, overload, given)
+    no_error = cgutils.get_null_value(status.excinfoptr.type)
+    builder.store(builder.ptrtoint(builder.select(status.is_error, status.excinfoptr, no_error), LONG), slots)
+    for number, value in enumerate(_numbers(context, builder, overload.signature.return_type, result)):
+        builder.store(value, cgutils.gep(builder, slots, number + 1))
+    builder.ret(status.code)
+
+
+def _write_method(context: Any, module: Any, overload: Any, leaves: list[str], symbol: str) -> None:
+    """Write a built-in function for Python: method(…leaves, None) returns a number or None; a tuple with the address of an error."""
+    method = ir.Function(module, ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), LONG]), symbol)
+    builder = ir.IRBuilder(method.append_basic_block())
+    objects = method.args[1]
+
+    def python(name: str, returned: Any, *arguments: Any) -> Any:
+        function_type = ir.FunctionType(returned, [argument.type for argument in arguments])
+        return builder.call(cgutils.get_or_insert_function(module, function_type, name), arguments)
+
+    given = []
+    for number, leaf in enumerate(leaves):
+        value = builder.load(cgutils.gep(builder, objects, number))
+        is_float = leaf == "float64"
+        given.append(
+            python("PyFloat_AsDouble", ir.DoubleType(), value) if is_float else python("PyLong_AsLongLong", LONG, value)
+        )
+    with builder.if_then(cgutils.is_not_null(builder, python("PyErr_Occurred", POINTER)), likely=False):
+        builder.ret(cgutils.get_null_value(POINTER))
+    status, result = _call(context, builder, overload, given)
+    with builder.if_then(status.is_error, likely=False):
+        address = python("PyLong_FromVoidPtr", POINTER, builder.bitcast(status.excinfoptr, POINTER))
+        error = python("PyTuple_New", POINTER, LONG(1))
+        python("PyTuple_SetItem", ir.IntType(32), error, LONG(0), address)
+        builder.ret(error)
+    with builder.if_then(status.is_none):
+        none = builder.load(cgutils.gep(builder, objects, len(leaves)))
+        python("Py_IncRef", ir.VoidType(), none)
+        builder.ret(none)
+    [number] = _numbers(context, builder, overload.signature.return_type, result)
+    [kind], _ = _results(overload.signature.return_type)
+    if kind == "float":
+        builder.ret(python("PyFloat_FromDouble", POINTER, builder.bitcast(number, ir.DoubleType())))
+    else:
+        make = {"int": "PyLong_FromLongLong", "uint": "PyLong_FromUnsignedLongLong", "bool": "PyBool_FromLong"}
+        builder.ret(python(make[kind], POINTER, number))
+
+
+def _call(context: Any, builder: Any, overload: Any, given: Sequence[Any]) -> tuple[Any, Any]:
+    """Call a function with leaves. Return the status and the result."""
+    leaves, types_given = iter(given), overload.signature.args
+    arguments = [_argument(context, builder, one, leaves) for one in types_given]
+    function = context.declare_function(builder.module, overload.fndesc)
+    called: tuple[Any, Any] = context.call_conv.call_function(
+        builder, function, overload.signature.return_type, types_given, arguments
+    )
+    return called
 
 
 def _argument(context: Any, builder: Any, wanted: Any, given: Iterator[Any]) -> Any:

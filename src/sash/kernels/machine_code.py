@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sash.kernels.cache import PREFIX, file_path, find_module, read_bytes, write_file, write_module
-from sash.kernels.entry import Entry, LinkedEntry, NotLinkedError, ObjectCode, Signature, machine, read_arguments
+from sash.kernels.entry import Entry, NotLinkedError, ObjectCode, Signature, linked, machine, read_arguments
 
 Names = Callable[[], dict[str, Any]]
 
@@ -31,10 +31,10 @@ _modules: dict[str, GeneratedModule] = {}
 class MachineFunction:
     """A function of a generated module, called with arrays, numbers and tuples of them."""
 
-    def __init__(self, module: GeneratedModule, name: str, *, holds_gil: bool) -> None:
+    def __init__(self, module: GeneratedModule, name: str, *, is_method: bool) -> None:
         self.module = module
         self.__name__ = name
-        self._holds_gil = holds_gil
+        self._is_method = is_method
         self._entries: dict[Signature, Entry] = {}
         self.from_disk = 0
         """The number of signatures whose machine code was in the cache folder."""
@@ -43,7 +43,7 @@ class MachineFunction:
         """Run the machine code. Arrays may be read-only: the caller knows which ones the function writes."""
         leaves: list[Any] = []
         entry = self.entry(read_arguments(arguments, leaves))
-        return entry(leaves)
+        return entry(*leaves)
 
     def entry(self, signature: Signature) -> Entry:
         """Return the machine code for a signature."""
@@ -62,7 +62,7 @@ class MachineFunction:
         data = read_bytes(f"{self._name(signature)}.object")
         try:
             code = None if data is None else ObjectCode.unpack(data)
-            entry = None if code is None else LinkedEntry(code, holds_gil=self._holds_gil)
+            entry = None if code is None else linked(code)
         except NotLinkedError:
             return None
         self.from_disk += entry is not None
@@ -72,8 +72,10 @@ class MachineFunction:
         from sash.kernels.compile_entry import Compiled  # noqa: PLC0415 — it imports Numba
 
         name = self._name(signature)
-        made = Compiled(self.module.namespace[self.__name__], signature, name.replace(".", "_"))
-        entry = made.link(holds_gil=self._holds_gil)
+        made = Compiled(
+            self.module.namespace[self.__name__], signature, name.replace(".", "_"), is_method=self._is_method
+        )
+        entry = made.link()
         if made.can_be_stored:
             write_file(f"{name}.object", made.code.pack())
         return entry
@@ -89,9 +91,9 @@ class GeneratedModule:
         self._namespace: dict[str, Any] | None = None
         self._functions: dict[str, MachineFunction] = {}
 
-    def function(self, name: str, *, holds_gil: bool = False) -> MachineFunction:
-        """Return one of its functions. It releases the lock of the interpreter unless it `holds_gil`, which is faster for short ones."""
-        return self._functions.setdefault(name, MachineFunction(self, name, holds_gil=holds_gil))
+    def function(self, name: str, *, is_method: bool = False) -> MachineFunction:
+        """Return one of its functions; see `ObjectCode.is_method`."""
+        return self._functions.setdefault(name, MachineFunction(self, name, is_method=is_method))
 
     @property
     def namespace(self) -> dict[str, Any]:

@@ -53,7 +53,10 @@ def compile_event(kernel: Kernel, arrays: EventArrays) -> Event:
     """Return the function that runs one event of windows with such arrays."""
     text = _write(kernel, arrays)
     module = load_module(fingerprint(kernel.design.name, text), lambda: text, kernel.module.namespace.copy)
-    return module.function("event", holds_gil=True)  # to release it takes as long as the event
+    event = module.function("event", is_method=True)
+    return event.entry(
+        (*["int64"] * 6, *(str(dtype) for dtype in kernel.dtypes))
+    )  # to read types would take longer, too
 
 
 def _write(kernel: Kernel, arrays: EventArrays) -> str:
