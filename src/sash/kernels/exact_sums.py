@@ -31,18 +31,19 @@ from sash.kernels.kernel import Kernel
 from sash.kernels.kernel_arrays import Columns, Positions, ResultColumn, Results
 from sash.kernels.plain import compile_loop
 
-CHUNK = 512
+CHUNK = 256
 AHEAD = 1 << 13
 """The number of rows whose largest value decides on the units, besides those of a window."""
 HEADROOM = 2
 """Later values may be 2**2 times as large."""
 DIGITS = 50
-"""The bits of an integer. A sum of many has at most 61: the rest is for the sign, and for the carry from `low` to `high`."""
-DIGITS_OF_SUM = 61
+"""The bits of an integer. A sum of many has at most 62: the rest is for the sign, and for the carry from `low` to `high`."""
+DIGITS_OF_SUM = 62
 LEAST_POWER, MOST_POWER = -800, 900
 """Magnitudes between 2**-800 and 2**900: no unit is subnormal, and no sum overflows."""
 LEFT = 8
-"""After a value without a fixed-point form, the other loop takes 8 times the rows that were looked at in vain."""
+"""After a value without a fixed-point form, the other loop takes 8 times the rows that were read in vain. It takes twice as many
+if the next attempt fails soon, and so on."""
 
 IS_MEAN = {(lift_float, total_of): False, (lift_counted, divide_counted): True}
 """By the functions of an aggregate: whether its result is the mean, or the sum."""
@@ -65,14 +66,15 @@ class ExactSumKernel(Kernel):
         if len(left) and (left[:, 1] - left[:, 0]).sum() == len(columns[0]):
             super()._slide_keys_into(columns, firsts, length, results)
             return
-        keys = firsts[np.searchsorted(firsts, left[:, 0], "right") - 1] if len(left) else left
-        for first, (begin, end) in zip(keys.tolist(), left.tolist(), strict=True):
+        keys = firsts[np.searchsorted(firsts, left[:, 0], "right") - 1]
+        for first, begin, end in np.column_stack((keys, left)).tolist():
             start = max(first, begin - length + 1)
-            section = [ResultColumn(np.empty(end - start, result.values.dtype), None) for result in results]
             own = tuple(column[start:end] for column in columns)
+            section = [ResultColumn(result.values[start:end], None) for result in results]
+            before = [part.values[: begin - start].copy() for part in section]
             super()._slide_keys_into(own, np.array([0, end - start]), length, section)
-            for result, part in zip(results, section, strict=True):
-                result.values[begin:end] = part.values[begin - start :]
+            for part, values in zip(section, before, strict=True):
+                part.values[: begin - start] = values  # the loop began there, with windows that were not full
 
     def _slide_exactly(self, column: npt.NDArray[Any], firsts: Positions, length: int, results: Results) -> Positions:
         """Write the results that are exact. Return the runs of rows without: the first row of each and the one after it."""
@@ -107,7 +109,8 @@ def slide_exactly(
 ) -> int:
     """Write the sum or mean of the newest `length` rows of each row's key, where it is exact. Return how many runs of rows are `left`."""
     count = 0
-    spent = length + AHEAD  # rows that an attempt reads in vain
+    least = LEFT * (length + AHEAD)  # an attempt in vain reads the second factor
+    wait = least
     for key in range(len(firsts) - 1):
         first = firsts[key]
         end = firsts[key + 1]
@@ -117,8 +120,11 @@ def slide_exactly(
             done = row
             if power >= LEAST_POWER and power <= MOST_POWER:
                 done = slide_in_units(values, first, row, end, length, power, is_mean, results, parts, zeros)
-            if done < end and done - row < LEFT * spent:
-                stop = min(end, done + LEFT * spent)
+            if done - row >= wait:
+                wait = least
+            elif done < end:
+                stop = min(end, done + wait)
+                wait *= 2
                 if count > 0 and left[count - 1, 1] == done and done > first:
                     left[count - 1, 1] = stop
                 else:
@@ -169,8 +175,8 @@ def slide_in_units(
 
     # The sums begin with numbers that make them positive, and that round the carry from low to high.
     half = one << (digits_bits - one)
-    low = (one << np.uint64(62)) + half
-    high = (one << np.uint64(62)) + (one << np.uint64(31)) - (one << (np.uint64(62) - digits_bits))
+    low = (one << np.uint64(63)) + half
+    high = (one << np.uint64(63)) + (one << np.uint64(31)) - (one << (np.uint64(63) - digits_bits))
     lost = np.uint64(0)
     for older in range(max(first, row - length), row):
         value = np.float64(values[older])
@@ -192,7 +198,7 @@ def slide_in_units(
     middle_bias = unit * (2.0**52 + 2.0**31)
     upper_unit = unit * 2.0**32
     upper_exponent = np.float64(upper_unit * 2.0**52).view(np.uint64)
-    upper_bias = upper_unit * (2.0**52 + 2.0**30)
+    upper_bias = upper_unit * (2.0**52 + 2.0**31)
     word = np.uint64(32)
     highs = parts[0]
     lows = parts[1]
