@@ -19,7 +19,8 @@ import sash
 from sash import agg, window
 from sash.algorithms import TwoStacks
 from sash.kernels import Kernel, loops
-from sash.kernels.exact_sums import AHEAD, CHUNK, LEFT, ExactSumKernel, suits
+from sash.kernels.exact_sums import ExactSumKernel, suits
+from sash.kernels.fixed_point import AHEAD, CHUNK, LEFT
 from sash.kernels.whole_column import column_kernel
 
 Column = npt.NDArray[Any]
@@ -40,8 +41,8 @@ def left_rows(column: Column, firsts: Column, length: int) -> int:
     """Count the rows that are left to the other loop."""
     kernel, _ = kernels(str(column.dtype))
     assert isinstance(kernel, ExactSumKernel)
-    results = kernel._new_results((len(column),))  # noqa: SLF001 — which loop takes a row shows in the time only
-    return int(np.diff(kernel._slide_exactly(column, firsts, length, results)).sum())  # noqa: SLF001
+    results = kernel._new_results((len(column),))
+    return int(np.diff(kernel._slide_exactly(column, firsts, length, results)).sum())
 
 
 def expect_sums(column: Column, firsts: list[int], length: int, rows: Any = None) -> None:
@@ -57,7 +58,7 @@ def expect_sums(column: Column, firsts: list[int], length: int, rows: Any = None
         assert means.values[row] == sums.values[row] / len(held)
 
 
-COLUMNS = {
+COLUMNS: dict[str, Any] = {
     "normal": lambda random, n: random.normal(100, 15, n),
     "around zero": lambda random, n: random.normal(0, 1, n),
     "rounded": lambda random, n: random.normal(100, 15, n).round(2),
@@ -236,4 +237,4 @@ def test_nulls_filters_and_least_rows() -> None:
     x[::3] = math.nan
     table = pa.table({"x": pa.array(x, from_pandas=True)})
     sums = sash.Query(agg.sum("x"), window.rows(100)).run(table, compiled=True)["sum"].to_pylist()
-    assert abs(sums[20_000] - math.fsum(v for v in x[19_901:20_001] if v == v)) <= math.ulp(sums[20_000])
+    assert abs(sums[20_000] - math.fsum(v for v in x[19_901:20_001] if not math.isnan(v))) <= math.ulp(sums[20_000])
