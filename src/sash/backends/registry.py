@@ -18,6 +18,7 @@ from sash.engine.select_sql import read_files
 from sash.engine.stream_plan import stream_plan
 from sash.options import read_options
 from sash.plan.query_spec import QuerySpec
+from sash.plan.tails import describe_tails
 from sash.plan.tree import Branch, and_between
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     if targets := query.future_columns:
         text = f"{and_between(targets)} {'read' if len(targets) > 1 else 'reads'} rows after the row or label of the result: for targets, not for features"
         branches = (*branches, Branch("future", (text,)))
+    branches = (*branches, *describe_tails(bound.plan, bound.kinds, bound.unit, shown.objective))
     state, compiling = stream_plan(prepared).state_kinds, describe_compiling(prepared)
     return Explanation(shown, bound.plan, bound.kinds, types, executors, state, compiling, branches)
 
