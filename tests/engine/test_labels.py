@@ -366,8 +366,7 @@ def test_an_explanation_names_the_labels() -> None:
 @pytest.mark.parametrize(
     ("one", "reason"),
     [
-        (window.tumbling(5), "has no result per row"),
-        (window.session(5), "has no result per row"),
+        (window.delta("x", 5), "follows the values of its rows"),
         (window.time(before=5, after=2), "looks ahead"),
         (window.time(before=5, after=None), "looks ahead"),
         (window.rows(before=5, after=1), "looks ahead"),

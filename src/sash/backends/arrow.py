@@ -47,6 +47,8 @@ class ArrowTable(FrameBackend):
         rows = self.to_table(data)
         for name in results.column_names:
             rows = rows.append_column(name, results[name])
+        if targets := query.future_columns:
+            rows = pa.Table.from_arrays(rows.columns, schema=self.with_marks(rows.schema, targets))
         return self.from_table(rows)
 
     def schema(self, query: QuerySpec, data: Any) -> pa.Schema:

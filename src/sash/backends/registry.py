@@ -71,14 +71,20 @@ def table_of(data: Any, name: str, *, is_path: bool) -> Any:
 def run(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
     """Return the results of a query for data of any kind."""
     backend = backend_of(data)
-    return backend.run(cache, data, read_options(backend.options, options))
+    known = read_options(backend.options, options)
+    return backend.run(cache.at_points if _has_labels(known) else cache, data, known)
 
 
 def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
     """Return the schema of the results of a query, for data of any kind."""
     backend = backend_of(data)
-    schema = backend.result_schema(cache, data, read_options(backend.options, options))
+    known = read_options(backend.options, options)
+    schema = backend.result_schema(cache.at_points if _has_labels(known) else cache, data, known)
     return backend.with_marks(schema, cache.query.future_columns)
+
+
+def _has_labels(options: Mapping[str, Any]) -> bool:
+    return options.get("at") is not None
 
 
 def schema_of(query: QuerySpec, data: Any) -> pa.Schema:
@@ -92,7 +98,9 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     from sash.plan.explanation import Explanation  # noqa: PLC0415 — a run does not explain, and pictures take 4 ms to import
 
     backend = backend_of(data)
-    shown, schema, branches = backend.plan(query, data, read_options(backend.options, options))
+    known_options = read_options(backend.options, options)
+    query = query.at_points() if _has_labels(known_options) else query
+    shown, schema, branches = backend.plan(query, data, known_options)
     prepared = prepare(shown, schema, compiled=options.get("compiled"))
     shape = getattr(data, "shape", None)  # tables of Arrow, pandas and Polars know it
     rows = shape[0] if isinstance(shape, tuple) else None

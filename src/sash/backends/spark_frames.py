@@ -26,10 +26,7 @@ class SparkFrame(Backend[Options]):
     def run(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the results as a DataFrame."""
         query = spark.query_on_spark(cache.query, data, options)
-        results = query.in_own_case(query.run())
-        for name in cache.query.future_columns:
-            results = results.withMetadata(name, {SEES_FUTURE: "true"})
-        return results
+        return query.marked(query.in_own_case(query.run()), cache.query.future_columns, {SEES_FUTURE: "true"})
 
     def result_schema(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the schema of the results, a StructType."""
