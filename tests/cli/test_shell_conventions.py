@@ -50,6 +50,7 @@ def start_stream(folder: Path, *options: str, **env: str) -> subprocess.Popen[by
         (["run", TEXT, "-i", "-"], ["nothing on standard input"]),
         (["run", TEXT, "-i", "readings.parquet", "--lateness", "soon"], ["lateness='soon' is not a duration"]),
         (["run", TEXT, "-i", "readings.parquet", "--at-time", "ts"], ["--at"]),
+        (["run", TEXT, "-i", "readings.parquet", "--future"], ["--at"]),
         (["run", TEXT, "-i", "-", "--at", "-"], ["cannot both come from standard input"]),
         (["run", TEXT, "-i", "empty"], ["has no files"]),
         (["plot", TEXT, "-i", "readings.parquet", "-o", "out.jpg"], [".svg or .png"]),

@@ -495,4 +495,5 @@ def test_columns_that_see_the_future_are_marked() -> None:
     assert marked == ["n_next", "sum_next"]
     explained = str(query.explain(events_of(5), at=labels_of(6), future=True))
     assert "n_next and sum_next read rows after the row or label of the result" in explained
+    assert "up to its t, or after it where a window looks ahead" in " ".join(explained.replace("│", " ").split())
     assert "future" not in str(sash.Query({"n": agg.count()}, window.time(7), time="t").explain())

@@ -89,6 +89,9 @@ def run(
     at_time: str | None = typer.Option(
         None, metavar="COLUMN", help="The time column of the labels. Default: that of the query."
     ),
+    future: bool = typer.Option(
+        False, "--future", help="With --at: also accept windows after the label, for what a model is to predict."
+    ),
     lateness: str | None = typer.Option(
         None,
         metavar="DURATION",
@@ -118,12 +121,32 @@ def run(
     if not stream:
         _refuse({"--checkpoint": checkpoint, "--forget": forget, "--once": once or None}, "--stream")
     if on_spark:
-        local = {"--at": at, "--at-time": at_time, "--threads": threads, "--batches": batches, "--memory": memory}
+        local = {
+            "--at": at,
+            "--at-time": at_time,
+            "--future": future or None,
+            "--threads": threads,
+            "--batches": batches,
+            "--memory": memory,
+        }
         _refuse(local, "--engine local")
     from sash.cli.local_run import RunOptions, run_local
 
     options = RunOptions(
-        text, source, target, input_format, output_format, time, at, at_time, lateness, threads, batches, rows, memory
+        text,
+        source,
+        target,
+        input_format,
+        output_format,
+        time,
+        at,
+        at_time,
+        future,
+        lateness,
+        threads,
+        batches,
+        rows,
+        memory,
     )
     if not on_spark:
         run_local(options)

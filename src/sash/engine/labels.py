@@ -84,7 +84,11 @@ def label_query(query: QuerySpec, at_time: str | None) -> QuerySpec:
 def describe_labels(query: QuerySpec, at_time: str | None) -> Branch:
     """Return the branch of an explanation that says what labels do."""
     matched = f"the same {', '.join(query.by)}" if query.by else "all keys"
-    text = f"one result per label, from the events of {matched} up to its {at_time or query.time}; a label comes after events of equal time"
+    later = ", or after it where a window looks ahead" if query.future_columns else ""
+    text = (
+        f"one result per label, from the events of {matched} up to its {at_time or query.time}{later}; a label comes after events of "
+        "equal time"
+    )
     closed = [str(window) for name, window in query.windows.items() if name in query.bound_names]
     as_of = [f"{and_between(closed)}: the last window that has ended by then"] if closed else []
     return Branch("labels", (text.replace("the events of all keys", "all events"), *as_of))

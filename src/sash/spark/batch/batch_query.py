@@ -281,7 +281,8 @@ class LabelQuery(BatchQuery):
         branch = super().describe()
         sent = f"{and_between(self.query.columns)} of all events, and the labels with their columns"
         leaves = {name: text.replace("all columns of all rows", sent) for name, text in branch.leaves.items()}
-        leaves["labels"] = f"each goes to the task with the events up to its {self.at_time}; there is no join"
+        events = "all events of its key" if self.query.future_columns else f"the events up to its {self.at_time}"
+        leaves["labels"] = f"each goes to the task with {events}; there is no join"
         if self.strategy == "native":
             keys = and_between(self.query.by)
             leaves["in SQL"] = (
