@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 from helpers.pairwise import in_turn
 from helpers.queries import assert_equal
-from helpers.windows import CALENDAR, examples, one_or_two
+from helpers.windows import CALENDAR, WINDOWS, examples, one_or_two
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import sash
 from sash import agg, window
@@ -31,6 +33,17 @@ AGGREGATES = {
 CLOSED = {
     name: one for name, one in examples().items() if not one.per_row and not name.startswith("custom")
 }  # labels do not bring the columns of custom windows
+EVENTS = pa.schema(
+    {
+        "key": pa.string(),
+        "t": pa.int64(),
+        "v": pa.int64(),
+        "x": pa.float64(),
+        "name": pa.string(),
+        "mark": pa.bool_(),
+        "row": pa.int64(),
+    }
+)
 START = datetime(2024, 1, 20, tzinfo=UTC)
 
 
@@ -46,7 +59,7 @@ def events_of(seed: int, rows: int = 120, until: int = 60) -> pa.Table:
         "mark": [chooser.choice([None, False, True]) for _ in range(rows)],
         "row": range(rows),
     }
-    return pa.table(columns)
+    return pa.table(columns, EVENTS)
 
 
 def labels_of(seed: int, rows: int = 70, until: int = 60) -> pa.Table:
@@ -76,6 +89,16 @@ def assert_naive(one: Any, events: pa.Table, labels: pa.Table, aggregates: Any =
 @pytest.mark.parametrize(("name", "compiled"), in_turn(CLOSED, [None, False]))
 def test_every_window_with_a_slide(name: str, compiled: bool | None) -> None:
     assert_naive(CLOSED[name], events_of(1), labels_of(2), compiled=compiled)
+
+
+LABELLED = [kind for kind in WINDOWS if kind not in ("custom", "delta frame")]
+
+
+@given(st.sampled_from(LABELLED).flatmap(lambda kind: WINDOWS[kind].drawn), st.integers(0, 10**6), st.integers(1, 40))
+def test_random_windows(one: Window, seed: int, rows: int) -> None:
+    assume(one.frame is None or not one.frame.in_runs)  # labels do not count as rows, so they exclude none
+    aggregates = {name: AGGREGATES[name] for name in ("n", "held", "faded")}
+    assert_naive(one, events_of(seed, rows), labels_of(seed + 1, 20), aggregates, future=True)
 
 
 def test_compiled_windows() -> None:
