@@ -12,7 +12,7 @@ import pytest
 
 import sash
 from sash import agg, window
-from sash.plan.tails import most_slices
+from sash.plan.certificate import most_slices
 from sash.windows import Window
 
 HOUR = 3_600

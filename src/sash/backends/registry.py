@@ -17,9 +17,8 @@ from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import read_files
 from sash.engine.stream_plan import stream_plan
 from sash.options import read_options
+from sash.plan.certificate import describe_results
 from sash.plan.query_spec import QuerySpec
-from sash.plan.tails import describe_tails
-from sash.plan.tree import Branch, and_between
 
 if TYPE_CHECKING:
     from sash.plan.explanation import Explanation
@@ -108,10 +107,7 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     known = {"has_data": data is not None, "knows_rows": rows is not None}
     executors = [describe_executor(prepared, plan_pass, **known) for plan_pass in bound.plan.passes]
     types = _types_text(shown, schema, assumed=data is None)
-    if targets := query.future_columns:
-        text = f"{and_between(targets)} {'read' if len(targets) > 1 else 'reads'} rows after the row or label of the result: for targets, not for features"
-        branches = (*branches, Branch("future", (text,)))
-    branches = (*branches, *describe_tails(bound.plan, bound.kinds, bound.unit, shown.objective))
+    branches = (*branches, *describe_results(shown, bound.plan, bound.kinds, bound.unit))
     state, compiling = stream_plan(prepared).state_kinds, describe_compiling(prepared)
     return Explanation(shown, bound.plan, bound.kinds, types, executors, state, compiling, branches)
 

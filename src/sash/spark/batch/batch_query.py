@@ -134,6 +134,11 @@ class BatchQuery(SparkQuery):
                 leaves["before"] = f"run() starts a job that counts a sample of {and_between(self.query.by)}"
         elif name == "buckets" and self.query.by and isinstance(self.reach, Reach):
             leaves["skew"] = 'if few keys have most of the rows, skew="auto" distributes these over several tasks'
+        if name in ("slices", "native"):  # Spark has sketches
+            estimates = [
+                f"{name}: {one.result.error}" for name, one in self.query.aggregates.items() if one.result.error
+            ]
+            leaves |= {"estimates": "; ".join(estimates)} if estimates else {}
         rows = int(self.frame.sparkSession.conf.get(BATCH) or 0)
         if name != "native" and 0 < rows <= FEW_ROWS:
             leaves["batches"] = f"{rows:,} rows go to Python at a time; {BATCH}=100000 is faster by about a third"

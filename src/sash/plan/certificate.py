@@ -1,4 +1,4 @@
-"""What a tail costs and saves, in words: how much further windows reach, and the bytes of a key with slices in place of rows."""
+"""What an explanation promises of results, in words: which see the future, how far they may be from exact ones, what a tail costs and saves."""
 
 from __future__ import annotations
 
@@ -6,18 +6,44 @@ from collections.abc import Mapping
 
 from sash.durations import TimeUnit, to_text
 from sash.plan.expected import NUMBER, Expected, bytes_to_text
+from sash.plan.query_spec import QuerySpec
 from sash.plan.sharing import Plan
 from sash.plan.tree import Branch, and_between
 from sash.windows.capabilities import Frame
 
 
-def describe_tails(plan: Plan, kinds: Mapping[str, str], unit: TimeUnit, objective: str) -> tuple[Branch, ...]:
-    """Return the branch of an explanation about windows with a tail; no branch if there are none."""
+def describe_results(query: QuerySpec, plan: Plan, kinds: Mapping[str, str], unit: TimeUnit) -> tuple[Branch, ...]:
+    """Return the branches of an explanation about results; none if they are exact and see no later rows."""
+    branches = {
+        "future": describe_future(query),
+        "estimates": describe_errors(plan),
+        "tail": describe_tails(plan, kinds, unit, query.objective),
+    }
+    return tuple(Branch(label, tuple(lines)) for label, lines in branches.items() if lines)
+
+
+def describe_future(query: QuerySpec) -> list[str]:
+    """Return which columns are computed from later rows."""
+    targets = query.future_columns
+    if not targets:
+        return []
+    verb = "reads" if len(targets) == 1 else "read"
+    return [f"{and_between(targets)} {verb} rows after the row or label of the result: for targets, not for features"]
+
+
+def describe_errors(plan: Plan) -> list[str]:
+    """Return how far estimates may be from exact results. Where Sash reads the rows of windows, sketches are replaced by exact aggregates."""
+    named = {name: aggregate for one in plan.passes for name, aggregate in one.aggregates.items()}
+    return [f"{name}: {aggregate.result.error}" for name, aggregate in named.items() if aggregate.result.error]
+
+
+def describe_tails(plan: Plan, kinds: Mapping[str, str], unit: TimeUnit, objective: str) -> list[str]:
+    """Return what the tails of windows cost and save."""
     frames = {name: window.frame for name, window in plan.windows.items() if window.frame is not None}
     edges = {name: frame.begin_edges(unit) for name, frame in frames.items()}
     with_tail = {name: tail for name, tail in edges.items() if tail is not None}
     if not with_tail:
-        return ()
+        return []
     texts = []
     for name, tail in with_tail.items():
         length = to_text(tail * unit.tick) if unit.tick else str(tail)
@@ -35,7 +61,7 @@ def describe_tails(plan: Plan, kinds: Mapping[str, str], unit: TimeUnit, objecti
     if needy:
         verb = "needs" if len(needy) == 1 else "need"
         texts.append(f"{and_between(needy)} {verb} all values, so a tail saves no memory there")
-    return (Branch("tail", tuple(texts)),)
+    return texts
 
 
 def most_slices(frame: Frame, unit: TimeUnit) -> int | None:
