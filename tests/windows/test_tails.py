@@ -119,6 +119,11 @@ def test_wrong_tails(make: Callable[[], Window], error: str) -> None:
         make()
 
 
+def test_windows_of_rows_have_no_tail() -> None:
+    with pytest.raises(TypeError, match=r"window.rows has no parameter tail="):
+        window.rows(10, tail="1h")  # type: ignore[call-arg]
+
+
 def test_a_tail_that_does_not_fit_the_time_column() -> None:
     query = sash.Query({"n": agg.count()}, window.time("30d", tail="500ms"), time="at")
     seconds = payments(3).set_column(1, "at", payments(3)["at"].cast(pa.timestamp("s")))

@@ -6,7 +6,15 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from sash.durations import Duration, DurationLike, quote, read_duration
-from sash.windows.arguments import check_choice, check_count, check_exclude, check_flag, check_sides, options_text
+from sash.windows.arguments import (
+    check_choice,
+    check_count,
+    check_exclude,
+    check_flag,
+    check_sides,
+    hints_names,
+    options_text,
+)
 from sash.windows.base import NOT_GIVEN
 from sash.windows.calendars import check_zone
 from sash.windows.clocks import CLOSED, TICKS, CalendarClock, Clock, TailClock
@@ -18,6 +26,7 @@ ENDS = ("left", "right")
 """Which end windows with a slide may include: with both, a row could belong to two neighbours."""
 
 
+@hints_names
 def time(
     range: DurationLike | None = None,  # noqa: A002 — the papers' word
     *,
@@ -127,6 +136,7 @@ def time(
     return with_tail(frame, tail)
 
 
+@hints_names
 def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_rows: int = 1) -> Window:
     """Return for each row all rows of its key up to it: values since the beginning.
 
@@ -203,6 +213,7 @@ def with_tail(frame: TimeFrame, tail: DurationLike | None) -> TimeFrame:
     return replace(frame, text=text, closed=closed, clock=TailClock(tail=length))
 
 
+@hints_names
 def tumbling(
     range: DurationLike,  # noqa: A002 — the papers' word
     *,
@@ -248,6 +259,7 @@ def tumbling(
     return _periodic(call, length, length, length)
 
 
+@hints_names
 def cumulative(
     range: DurationLike,  # noqa: A002 — the papers' word
     step: DurationLike,
