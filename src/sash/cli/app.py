@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 
 Engine = Literal["local", "spark"]
+OnBadTime = Literal["error", "drop"]
 Picture = Literal["results", "windows", "plan"]
 TEXT = typer.Argument(metavar="QUERY", help="The text of a query, or a file that holds it.")
 OPTIONAL_TEXT = typer.Argument(
@@ -94,6 +95,9 @@ def run(
         metavar="DURATION",
         help="Process rows as they come; a row may be this much older than the newest one, such as 5m.",
     ),
+    on_bad_time: OnBadTime | None = typer.Option(
+        None, help="Rows without a usable time: an error, or drop them and count them. Default: error."
+    ),
     threads: int | None = THREADS,
     batches: bool | None = typer.Option(
         None, "--batches/--no-batches", help="Process the input in batches. Default: if it may not fit into memory."
@@ -117,14 +121,17 @@ def run(
         _refuse({"--master": master}, "--engine spark")
     if not stream:
         _refuse({"--checkpoint": checkpoint, "--forget": forget, "--once": once or None}, "--stream")
+    if engine == "spark" and not stream:
+        _refuse({"--on-bad-time": on_bad_time}, "--engine local, or --stream")
     if on_spark:
         local = {"--at": at, "--at-time": at_time, "--threads": threads, "--batches": batches, "--memory": memory}
         _refuse(local, "--engine local")
     from sash.cli.local_run import RunOptions, run_local
 
     options = RunOptions(
-        text, source, target, input_format, output_format, time, at, at_time, lateness, threads, batches, rows, memory
-    )
+        text, source, target, input_format, output_format, time, at, at_time, lateness, threads, batches, rows, memory,
+        on_bad_time or "error",
+    )  # fmt: skip
     if not on_spark:
         run_local(options)
         return

@@ -76,6 +76,8 @@ function showStatus(status) {
   $("n-results").textContent = whole(status.resultsPerSecond);
   $("n-corrections").textContent = whole(status.corrections);
   $("n-late").textContent = whole(status.late);
+  $("n-left").parentElement.hidden = !status.left_out;
+  $("n-left").textContent = whole(status.left_out);
   $("n-state").parentElement.hidden = status.state_bytes === null && status.state === "running"; // this process does not tell it
   $("n-state").textContent = bytes(status.state_bytes);
   $("n-delay").textContent = seconds(status.delay);
