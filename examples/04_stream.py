@@ -20,7 +20,7 @@ ROWS_A_SECOND = 200
 SPEED = 60
 """An hour of readings passes in a minute: the demo shows an evening."""
 LATE = "5 minutes"
-"""Readings come up to two hours late: those whose windows are all closed by then are dropped and counted."""
+"""Readings come up to three hours late: those whose windows are all closed by then are dropped and counted."""
 
 PEAKS = sash.Query(
     by=("house", "household"),
@@ -57,7 +57,7 @@ def main() -> None:
             rows = minutes * 60 * ROWS_A_SECOND
             batch = 60 * ROWS_A_SECOND
             readings = sash.spark.readings(
-                spark, rows_per_second=ROWS_A_SECOND, speed=SPEED, lateness="2h", rows=rows, rows_per_batch=batch
+                spark, rows_per_second=ROWS_A_SECOND, speed=SPEED, lateness="3h", rows=rows, rows_per_batch=batch
             )
             stream = readings.withWatermark("ts", LATE)
             if minutes < MINUTES:
