@@ -110,6 +110,8 @@ class PandasFrame(FrameBackend):
             read = [own[column] for column in sources if column in own]
             names = [query.result_name(name, window) for window in query.windows] if query.per_row else [name]
             for column in names:
+                if column not in results.names:  # with wide=True
+                    continue
                 dtype = results.field(column).type
                 if any(isinstance(each, pd.ArrowDtype) for each in read):
                     found[column] = pd.ArrowDtype(dtype)
@@ -125,6 +127,10 @@ class PandasFrame(FrameBackend):
     def input_schema(self, data: Any) -> pa.Schema:
         """Return the Arrow schema of all columns, without the index."""
         return pa.Schema.from_pandas(data, preserve_index=False)
+
+    def names_of(self, data: Any) -> list[str]:
+        """Return the names of all columns, and of the index."""
+        return [*map(str, data.columns), *(str(name) for name in data.index.names if name is not None)]
 
     def _rows(self, query: QuerySpec, data: Any) -> Any:
         """Return the DataFrame with the time from its index as a column, and with column names as strings."""
