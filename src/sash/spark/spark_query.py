@@ -39,6 +39,8 @@ class SparkQuery:
 
     cuts_pairs = False
     """Whether slices are cut where windows begin and end, because nothing reads them while they are open."""
+    has_slices = False
+    """Whether a plan without Python may group rows by where their slice begins, in the column WINDOW."""
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions | SparkStreamOptions) -> None:
         if query.time is None and not query.order_by:
