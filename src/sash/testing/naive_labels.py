@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -117,6 +118,8 @@ def _last_ended(window: Periodic, now: Any) -> tuple[Any, Any]:
     else:
         length, period, step = map(length_of, (window.range, window.period, window.step))
         zero = zero_of(now) + length_of(window.offset)
+        if window.period.calendar == "week":
+            zero += timedelta(days=4)  # the first Monday
         start = zero + (now - zero) // period * period
 
     def border(number: Any) -> Any:

@@ -62,6 +62,11 @@ class LastClosed(Window):
         """The clock of the window."""
         return self.window.clock
 
+    @property
+    def by_calendar(self) -> bool:
+        """Whether "1d" differs from "24h" in the window."""
+        return self.window.by_calendar
+
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""
         self.window.check(unit)
