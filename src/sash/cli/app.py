@@ -92,6 +92,9 @@ def run(
     at_time: str | None = typer.Option(
         None, metavar="COLUMN", help="The time column of the labels. Default: that of the query."
     ),
+    future: bool = typer.Option(
+        False, "--future", help="With --at: also accept windows after the label, for what a model is to predict."
+    ),
     lateness: str | None = typer.Option(
         None,
         metavar="DURATION",
@@ -126,13 +129,20 @@ def run(
     if engine == "spark" and not stream:
         _refuse({"--on-bad-time": on_bad_time}, "--engine local, or --stream")
     if on_spark:
-        local = {"--at": at, "--at-time": at_time, "--threads": threads, "--batches": batches, "--memory": memory}
+        local = {
+            "--at": at,
+            "--at-time": at_time,
+            "--future": future or None,
+            "--threads": threads,
+            "--batches": batches,
+            "--memory": memory,
+        }
         _refuse(local, "--engine local")
     from sash.cli.local_run import RunOptions, run_local
 
     options = RunOptions(
-        text, source, target, input_format, output_format, time, at, at_time, lateness, threads, batches, rows, memory,
-        on_bad_time or "error",
+        text, source, target, input_format, output_format, time, at, at_time, future, lateness, threads, batches, rows,
+        memory, on_bad_time or "error",
     )  # fmt: skip
     if not on_spark:
         run_local(options)
