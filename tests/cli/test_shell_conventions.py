@@ -57,7 +57,7 @@ def start_stream(folder: Path, *options: str, **env: str) -> subprocess.Popen[by
         (["run", TEXT, "-i", "readings.parquet", "--at", "text.csv"], ["--at does not apply to time"]),
         (["run", PER_ROW, "-i", "readings.parquet", "--at", "text.csv"], ["have no column 'ts'", "--at-time when"]),
         (["run", f"{TEXT} EMIT CHANGES", "-i", "readings.parquet"], ["use Python, query.run(stream"]),
-        (["live", TEXT, "-i", "empty", "--host", "0.0.0.0"], ["--host 0.0.0.0 lets other machines", "Pass --token"]),  # noqa: S104 — the error is what is tested
+        (["live", TEXT, "-i", "empty", "--token", "abc"], ["The token has 3 characters", "Use a longer --token"]),
         (["run", TEXT, "-i", "readings.parquet", "--at-time", "ts"], ["--at"]),
         (["run", TEXT, "-i", "-", "--at", "-"], ["cannot both come from standard input"]),
         (["run", TEXT, "-i", "empty"], ["has no files"]),

@@ -15,11 +15,6 @@ WORDS = (
     (r'pass mode="update" to run', 'use Python, query.run(stream, mode="update")'),
     (r"FROM names the file (.*), so run needs no data", r"FROM names the file \1, so -i is not needed"),
     (r"Pass it: query\.run\(\w+\)", "Name it: -i data.parquet"),
-    (r"\bhost='([^']*)'", r"--host \1"),
-    (
-        r"Pass token=secrets\.token_urlsafe\(\), or leave host out",
-        "Pass --token, a secret of some length, or leave --host out",
-    ),
     (r"Use secrets\.token_urlsafe\(\)\.", "Use a longer --token."),
     (r"\blateness='([^']*)'", r"--lateness \1"),
 )
