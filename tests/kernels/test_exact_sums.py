@@ -183,6 +183,17 @@ def test_short_columns_and_long_windows(size: int) -> None:
     assert kernels()[0].slide_rows((column[:0],), 3)[0].values.tolist() == []
 
 
+@pytest.mark.parametrize("names", ["s", "m", "ms", "mmss"])
+def test_any_sums_and_means_together(names: str) -> None:
+    aggregates = [{"s": BOTH[0], "m": BOTH[1]}[name] for name in names]
+    column = COLUMNS["spikes"](np.random.default_rng(3), 20 * CHUNK)
+    column[7] = 1e90
+    results = column_kernel(TwoStacks, aggregates, ("float64",), loops.slide_rows).slide_rows((column,), 100)
+    both = kernels()[0].slide_rows((column,), 100)
+    for name, result in zip(names, results, strict=True):
+        assert np.array_equal(result.values, both["sm".index(name)].values)
+
+
 def test_which_aggregates_suit() -> None:
     assert suits(TwoStacks, BOTH, ("float32",))
     assert not suits(TwoStacks, BOTH, ("int64",))

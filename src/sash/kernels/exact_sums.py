@@ -58,11 +58,14 @@ class ExactSumKernel(Kernel):
         left = np.empty((most, 2), np.int64)
         chunk = fixed_point.CHUNK
         steps, zeros = np.empty((2, chunk), np.uint64), np.zeros(chunk, column.dtype)
-        slide = compile_loop(fixed_point.slide_exactly)
-        runs = 0
+        outputs: dict[bool, list[npt.NDArray[Any]]] = {False: [], True: []}
         for aggregate, result in zip(self.design.aggregates, results, strict=True):
-            is_mean = IS_MEAN[aggregate.lift, aggregate.lower]
-            runs = slide(column, firsts, length, is_mean, result.values, steps, zeros, left)
+            outputs[IS_MEAN[aggregate.lift, aggregate.lower]].append(result.values)
+        sums, means = (arrays[0] if arrays else np.empty(0) for arrays in outputs.values())
+        runs = compile_loop(fixed_point.slide_exactly)(column, firsts, length, sums, means, steps, zeros, left)
+        for first, *others in filter(None, outputs.values()):
+            for other in others:
+                other[:] = first
         return left[:runs]
 
 

@@ -41,11 +41,11 @@ if the next attempt fails soon, and so on."""
 
 
 def slide_exactly(
-    values: Any, firsts: Any, length: int, is_mean: bool, results: Any, steps: Any, zeros: Any, left: Any
+    values: Any, firsts: Any, length: int, sums: Any, means: Any, steps: Any, zeros: Any, left: Any
 ) -> int:
-    """Write the sum or mean of the newest `length` rows of each row's key, where it is exact. Return how many runs of rows are `left`.
+    """Write sums and means of the newest `length` rows of each row's key, where these are exact. Return how many runs of rows are `left`.
 
-    `steps` has room for two chunks of integers, `zeros` is a chunk of the type of `values`.
+    `sums` or `means` may be empty: they are not asked for. `steps` has room for two chunks of integers, `zeros` is a chunk of the type of `values`.
     """
     runs = 0
     least = LEFT * (length + AHEAD)  # an attempt in vain reads the second factor
@@ -58,7 +58,7 @@ def slide_exactly(
             power = find_power(values, max(first, row - length), min(end, row + AHEAD))
             done = row
             if LEAST_POWER <= power <= MOST_POWER:
-                done = slide_in_units(values, first, row, end, length, power, is_mean, results, steps, zeros)
+                done = slide_in_units(values, first, row, end, length, power, sums, means, steps, zeros)
             if done - row >= wait:
                 wait = least
             elif done < end:
@@ -91,8 +91,8 @@ def slide_in_units(
     end: int,
     length: int,
     power: int,
-    is_mean: bool,
-    results: Any,
+    sums: Any,
+    means: Any,
     steps: Any,
     zeros: Any,
 ) -> int:
@@ -117,14 +117,15 @@ def slide_in_units(
         if write_steps(values[row : row + many], oldest, unit, digits, highs, lows):
             return row
         high, low = add_up(highs[:many], lows[:many], high, low)
-        written = results[row : row + many]
+        written = sums[row : row + many] if len(sums) > 0 else means[row : row + many]
         write_sums(highs, lows, unit, digits, written)
-        if is_mean and is_filling:
+        if len(means) > 0 and is_filling:
             for at in range(many):
-                written[at] /= row + at - first + 1
-        elif is_mean:
+                means[row + at] = written[at] / (row + at - first + 1)
+        elif len(means) > 0:
+            divided = means[row : row + many]
             for at in range(many):
-                written[at] /= length
+                divided[at] = written[at] / length
         row += many
     return row
 
