@@ -122,12 +122,24 @@ def slide_in_units(
         if len(means) > 0 and is_filling:
             for at in range(many):
                 means[row + at] = written[at] / (row + at - first + 1)
+        elif len(means) > 0 and len(sums) > 0:
+            divide(written, length, means[row : row + many])
         elif len(means) > 0:
-            divided = means[row : row + many]
-            for at in range(many):
-                divided[at] = written[at] / length
+            divide_in_place(written, length)
         row += many
     return row
+
+
+def divide(sums: Any, count: int, means: Any) -> None:
+    """Write the quotients."""
+    for at in range(len(means)):
+        means[at] = sums[at] / count
+
+
+def divide_in_place(sums: Any, count: int) -> None:
+    """Divide; the loop of `divide` is vectorised only for two arrays."""
+    for at in range(len(sums)):
+        sums[at] /= count
 
 
 def count_digits(length: int) -> int:
