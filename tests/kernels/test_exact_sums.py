@@ -24,7 +24,7 @@ from sash.kernels.fixed_point import AHEAD, CHUNK, LEFT
 from sash.kernels.whole_column import column_kernel
 
 Column = npt.NDArray[Any]
-ROWS = 3 * LEFT * AHEAD
+ROWS = 2 * LEFT * AHEAD
 """Enough rows for several stretches that are exact or left to the other loop."""
 BOTH = (agg.sum("x"), agg.mean("x"))
 

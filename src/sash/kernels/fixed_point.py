@@ -35,9 +35,9 @@ DIGITS = 50
 DIGITS_OF_SUM = 62
 LEAST_POWER, MOST_POWER = -800, 900
 """Magnitudes between 2**-800 and 2**900: no unit is subnormal, and no sum overflows."""
-LEFT = 8
-"""After a value without a fixed-point form, the other loop takes 8 times the rows that were read in vain. It takes twice as many
-if the next attempt fails soon, and so on."""
+LEFT = 16
+"""After a value without a fixed-point form, the other loop takes 16 times the rows that were read in vain. It takes twice as many
+if the next attempt fails soon, and so on. An attempt that went on for long enough to pay is repeated with another unit first."""
 
 
 def slide_exactly(
@@ -48,20 +48,22 @@ def slide_exactly(
     `sums` or `means` may be empty: they are not asked for. `steps` has room for two chunks of integers, `zeros` is a chunk of the type of `values`.
     """
     runs = 0
-    least = LEFT * (length + AHEAD)  # an attempt in vain reads the second factor
+    spent = length + AHEAD  # what an attempt reads; the other loop starts with as many rows at most
+    least = LEFT * spent
     wait = least
     for key in range(len(firsts) - 1):
         first = firsts[key]
         end = firsts[key + 1]
         row = first
+        resumed = first
         while row < end:
             power = find_power(values, max(first, row - length), min(end, row + AHEAD))
             done = row
             if LEAST_POWER <= power <= MOST_POWER:
                 done = slide_in_units(values, first, row, end, length, power, sums, means, steps, zeros)
-            if done - row >= wait:
+            if done - resumed >= wait:
                 wait = least
-            elif done < end:
+            if done < end and done - row < spent:
                 stop = min(end, done + wait)
                 wait *= 2
                 if runs > 0 and left[runs - 1, 1] == done and done > first:
@@ -71,6 +73,7 @@ def slide_exactly(
                     left[runs, 1] = stop
                     runs += 1
                 done = stop
+                resumed = stop
             row = done
     return runs
 
