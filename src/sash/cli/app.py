@@ -150,10 +150,11 @@ def explain(
     text: str = TEXT, source: str | None = SOURCE, input_format: str | None = INPUT_FORMAT, time: str | None = TIME
 ) -> None:
     """Show how a query is evaluated: slices, algorithms and why, cost and memory."""
-    from sash.cli.plots import explanation
-    from sash.cli.text_query import TextQuery
+    from sash.cli.plots import explanations
+    from sash.cli.text_query import query_of_argument
 
-    typer.echo(str(explanation(TextQuery(text, time), source, input_format)))
+    plans = explanations(query_of_argument(text, time), source, input_format)
+    typer.echo("\n\n".join(map(str, plans)))
 
 
 @command(
@@ -204,9 +205,9 @@ def warm(
 ) -> None:
     """Compile a query ahead, so that later runs over data of the same types start compiled."""
     from sash.cli.listings import warm_up
-    from sash.cli.text_query import TextQuery
+    from sash.cli.text_query import query_of_argument
 
-    warm_up(TextQuery(text, time), source, input_format)
+    warm_up(query_of_argument(text, time), source, input_format)
 
 
 @command(

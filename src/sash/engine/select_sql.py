@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from sash.expressions import Expression, Order, Selection, in_case
 from sash.hints import list_names
 
 INSTALL = "pip install 'sash[sql]'"
+UTC = "UTC"
 ROWS = "rows"
 """The name of the table in DuckDB."""
 NOT_ROW_WISE = {
@@ -46,7 +47,7 @@ def run_sql(expressions: Sequence[Expression], table: pa.Table, names: list[str]
     types = _types_over(tuple(expressions), rows.schema, tuple(names))
     # DuckDB takes 14 ns per row to write Arrow's bits, and 4 ns to write bytes.
     casts = ["::TINYINT" if types[expression] == pa.bool_() else "" for expression in expressions]
-    with database_of(os.getpid()).cursor() as cursor:
+    with database_of(os.getpid(), zone_of([rows.schema])).cursor() as cursor:
         register_rows(cursor, rows)
         selected = _select(cursor, expressions, casts)
     columns = zip(expressions, selected.columns, strict=True)
@@ -64,7 +65,7 @@ def sql_types(expressions: Sequence[Expression], table: pa.Table, names: list[st
 def _types_over(
     expressions: tuple[Expression, ...], schema: pa.Schema, names: tuple[str, ...]
 ) -> dict[Expression, pa.DataType]:
-    with database_of(os.getpid()).cursor() as cursor:
+    with database_of(os.getpid(), zone_of([schema])).cursor() as cursor:
         register_rows(cursor, schema.empty_table())
         for expression in expressions:
             _bind(cursor, expression, list(names))
@@ -90,8 +91,8 @@ def _columns_read(expressions: Sequence[Expression], table: pa.Table) -> pa.Tabl
     return table.select(list(needed)) if needed else pa.table({"": pa.nulls(len(table), pa.bool_())})
 
 
-def register_rows(cursor: Any, rows: pa.Table) -> None:
-    """Let DuckDB read a table. Raise TypeError if it does not know the type of a column.
+def register_rows(cursor: Any, rows: pa.Table, name: str = ROWS) -> None:
+    """Let DuckDB read a table by a name. Raise TypeError if it does not know the type of a column.
 
     >>> with database_of(os.getpid()).cursor() as cursor:
     ...     register_rows(cursor, pa.table({"x": pa.array([1], pa.decimal256(9, 2))}))
@@ -100,7 +101,7 @@ def register_rows(cursor: Any, rows: pa.Table) -> None:
     """
     error = duckdb_module().Error
     try:
-        cursor.register(ROWS, rows)
+        cursor.register(name, rows)
     except error as failed:
         for field in rows.schema:
             try:
@@ -207,9 +208,29 @@ def duckdb_module() -> Any:
     return duckdb
 
 
+def zone_of(schemas: Iterable[pa.Schema]) -> str:
+    """Return the zone that functions such as date_trunc use: that of the columns if they have one, otherwise UTC.
+
+    >>> zone_of([pa.schema({"t": pa.timestamp("us", "Europe/Berlin"), "x": pa.int64()})])
+    'Europe/Berlin'
+    """
+    types = (dtype for schema in schemas for dtype in schema.types)
+    zones = {dtype.tz for dtype in types if pa.types.is_timestamp(dtype) and dtype.tz is not None}
+    return zones.pop() if len(zones) == 1 else UTC
+
+
+def set_zone(database: Any, zone: str) -> None:
+    """Let a database use a zone; UTC if it does not know the zone, such as +01:00."""
+    quoted = zone.replace("'", "''")
+    try:
+        database.execute(f"SET GLOBAL TimeZone = '{quoted}'")
+    except duckdb_module().Error:
+        database.execute(f"SET GLOBAL TimeZone = '{UTC}'")
+
+
 @cache
-def database_of(process: int) -> Any:  # noqa: ARG001 — a forked process needs its own
-    """Return the database of a process: in memory, without access to files or the network."""
+def database_of(process: int, zone: str = UTC) -> Any:  # noqa: ARG001 — a forked process needs its own
+    """Return the database of a process and a zone: in memory, without access to files or the network."""
     settings = {
         "enable_external_access": False,
         "autoload_known_extensions": False,
@@ -218,7 +239,7 @@ def database_of(process: int) -> Any:  # noqa: ARG001 — a forked process needs
         "threads": min(MOST_THREADS, os.cpu_count() or 1),
     }
     database = duckdb_module().connect(":memory:", config=settings)
-    database.execute("SET GLOBAL TimeZone = 'UTC'")
+    set_zone(database, zone)
     database.execute("SET GLOBAL lock_configuration = true")
     return database
 
