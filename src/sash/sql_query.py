@@ -250,4 +250,8 @@ def only_time(columns: list[str]) -> str:
     several = f"The data has the columns {list_names(columns)} with times"
     problem = several if columns else "No column of the data holds times"
     advice = 'Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time="ts").'
+    if not columns:
+        from sash.engine.time_column import CONVERT  # noqa: PLC0415 — declaring a query needs no engine
+
+        advice = f"{advice} If it is text: {CONVERT}"
     raise ValueError(f"{problem}, and the query does not name one. {advice}")

@@ -31,6 +31,11 @@ INPUT_FORMAT = typer.Option(
     None, metavar="FORMAT", help="csv, tsv, json, ndjson, parquet, arrow or arrows. Default: by ending."
 )
 TIME = typer.Option(None, metavar="COLUMN", help="The time column, if the text does not name it.")
+TIME_FORMAT = typer.Option(
+    None,
+    metavar="FORMAT",
+    help="The format of times that are text, such as '%d/%m/%Y %H:%M', or epoch_s, epoch_ms, epoch_us, epoch_ns. Default: the only one that fits.",
+)
 THREADS = typer.Option(None, min=1, help="The number of threads. Default: all cores.")
 
 
@@ -83,6 +88,7 @@ def run(
         help="With --stream: drop the state of a key that had no rows for this long, such as 30d.",
     ),
     time: str | None = TIME,
+    time_format: str | None = TIME_FORMAT,
     at: str | None = typer.Option(
         None, metavar="PATH", help="Labels: keys and times at which to compute the aggregates."
     ),
@@ -118,12 +124,32 @@ def run(
     if not stream:
         _refuse({"--checkpoint": checkpoint, "--forget": forget, "--once": once or None}, "--stream")
     if on_spark:
-        local = {"--at": at, "--at-time": at_time, "--threads": threads, "--batches": batches, "--memory": memory}
+        local = {
+            "--time-format": time_format,
+            "--at": at,
+            "--at-time": at_time,
+            "--threads": threads,
+            "--batches": batches,
+            "--memory": memory,
+        }
         _refuse(local, "--engine local")
     from sash.cli.local_run import RunOptions, run_local
 
     options = RunOptions(
-        text, source, target, input_format, output_format, time, at, at_time, lateness, threads, batches, rows, memory
+        text,
+        source,
+        target,
+        input_format,
+        output_format,
+        time,
+        at,
+        at_time,
+        lateness,
+        threads,
+        batches,
+        rows,
+        memory,
+        time_format,
     )
     if not on_spark:
         run_local(options)
@@ -172,12 +198,13 @@ def plot(
     ),
     input_format: str | None = INPUT_FORMAT,
     time: str | None = TIME,
+    time_format: str | None = TIME_FORMAT,
 ) -> None:
     """Draw the results, the windows or the plan of a query: on the terminal, or as SVG or PNG."""
     from sash.cli.local_run import RunOptions
     from sash.cli.plots import draw
 
-    draw(RunOptions(text, source, target, input_format, time=time), what)
+    draw(RunOptions(text, source, target, input_format, time=time, time_format=time_format), what)
 
 
 @command("sash algorithms", "sash algorithms > algorithms.md")

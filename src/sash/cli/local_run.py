@@ -49,6 +49,8 @@ class RunOptions:
     rows: int = 20
     memory: str | None = None
     """The memory to use; None for what is available."""
+    time_format: str | None = None
+    """The format of times that are text; None to find it."""
 
     @property
     def bytes(self) -> float:
@@ -60,7 +62,7 @@ def run_local(options: RunOptions) -> None:
     """Run a query in this process."""
     file_format = output_format(options.target, options.output_format)
     check_output(options.target)
-    query = query_of_argument(options.text, options.time, options.lateness)
+    query = query_of_argument(options.text, options.time, options.lateness, options.time_format)
     if options.at_time is not None and options.at is None:
         raise ValueError("--at-time names the time column of labels. Name their file with --at.")
     if options.at is not None and (options.lateness is not None or options.batches):

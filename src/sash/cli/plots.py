@@ -43,7 +43,7 @@ def explanations(query: TextQuery | LastSelect, source: str | None, input_format
 
 def draw(options: RunOptions, what: str | None) -> None:
     """Draw the "results", "windows" or "plan" of a query; None for results if there is an input, otherwise windows."""
-    query = query_of_argument(options.text, options.time)
+    query = query_of_argument(options.text, options.time, time_format=options.time_format)
     picture_format = None if options.target is None else format_of_picture(options.target)
     check_output(options.target)
     has_input = options.source is not None or query.path is not None

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sash.backends.arrow import ArrowStream, ArrowTable
 from sash.backends.sql_engines import DuckdbEngine, Engine
 from sash.cli.inputs import STDIN, Input, file_input_of, open_input
+from sash.cli.text_times import with_query_times
 from sash.durations import Duration, read_duration
 from sash.engine.query_sql import FileInput
 from sash.expressions import Selection
@@ -49,13 +50,17 @@ def read_lateness(text: str) -> Duration:
     return read_duration(int(text) if text.isdigit() else text, "lateness", at_least=0)
 
 
-def query_of_argument(argument: str, time: str | None = None, lateness: str | None = None) -> TextQuery | LastSelect:
+def query_of_argument(
+    argument: str, time: str | None = None, lateness: str | None = None, time_format: str | None = None
+) -> TextQuery | LastSelect:
     """Return the query of an argument, which is a text or names a file that holds it."""
     require_sqlglot()
     from sash.language.around import is_one_select  # noqa: PLC0415 — sqlglot is optional
 
     text = read_text(argument)
-    return (TextQuery if is_one_select(text) else LastSelect)(text, time, lateness)
+    query = (TextQuery if is_one_select(text) else LastSelect)(text, time, lateness)
+    query.time_format = time_format
+    return query
 
 
 class OverRows(SqlQuery):
@@ -64,6 +69,8 @@ class OverRows(SqlQuery):
     path: str | None = None
     """The files that FROM names; None if it names a table."""
     lateness: Duration | None = None
+    time_format: str | None = None
+    """The format of times that are text; None to find it."""
 
     def over_windows(self, data: Any) -> Query:
         """Return the query over the windows alone, for data of any kind."""
@@ -113,7 +120,8 @@ class TextQuery(OverRows):
         self, source: str | None, input_format: str | None, temporary: Path, *, at_once: bool = False
     ) -> Input:
         """Return the rows that the query reads: those of its input."""
-        return open_input(input_of(self, source), input_format, temporary, at_once=at_once)
+        opened = open_input(input_of(self, source), input_format, temporary, at_once=at_once)
+        return with_query_times(opened, self._statement('"'), self.time_format)
 
     def finish(self, results: Any) -> Any:
         """Return the results of the text, of those of its windows: the same."""
@@ -156,7 +164,8 @@ class LastSelect(OverRows, InnerQuery):
 
         size = self.engine.bytes
         schema = self.nested.by_engine(self.engine.database.schema, text)
-        return Input("the query", schema, read, None, lambda _: float(size))
+        opened = Input("the query", schema, read, None, lambda _: float(size))
+        return with_query_times(opened, self._statement('"'), self.time_format)
 
     def plans(self, source: str | None, input_format: str | None, temporary: Path) -> list[Explanation]:
         """Return the plan of each SELECT with windows, for the types of the inputs if there are any."""

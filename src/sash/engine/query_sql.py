@@ -17,7 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.columns.read_column import readable
-from sash.engine.select_sql import READERS, UTC, duckdb_module, first_line, format_of, register_rows, set_zone, zone_of
+from sash.engine.select_sql import (
+    READERS,
+    UTC,
+    duckdb_module,
+    first_line,
+    format_of,
+    register_rows,
+    set_zone,
+    with_text_dates,
+    zone_of,
+)
 
 READ_BATCH = 1 << 17
 TABLE_FUNCTIONS = ("unnest", "range", "generate_series", "repeat", "json_each", "json_tree")
@@ -99,8 +109,8 @@ class Database:
         set_zone(connection, zone_of([*(table.schema for table in tables.values()), *stored]))
         database.tables.update(files)
         for name, file_input in files.items():
-            reading = file_input.reader.format(files=f"[{_listed(file_input)}]")
             try:
+                reading = with_text_dates(connection, file_input.reader.format(files=f"[{_listed(file_input)}]"))
                 connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {reading}")  # noqa: S608 — quoted names
             except duckdb_module().Error as error:
                 raise ValueError(f"Cannot read {file_input.path!r}: {first_line(error)}") from error
