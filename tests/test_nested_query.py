@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sash
+from sash.language.sql_error import SqlError
 
 START = datetime(2025, 2, 13)  # noqa: DTZ001 — times without a zone, as files have them
 CLEAN = """
@@ -239,6 +240,32 @@ def test_sums_around_windows_have_64_bits() -> None:
     large = pay().set_column(2, "amount", pa.array([2**62] * len(pay())))
     with pytest.raises(OverflowError, match="64 bits"):
         sash.sql(text).run(large)
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("SELECT person, sum(amount) AS total FROM pay [TUMBLE 1 DAY ON strptime(ts, '%d/%m/%Y %H:%M')] GROUP BY person", None),
+        ("SELECT person, sum(amount) AS total FROM pay p [ON strptime(p.ts, '%d/%m/%Y %H:%M') TUMBLE 1 DAY] GROUP BY person", None),
+        ("SELECT person, sum(amount) AS total FROM pay [PARTITION BY person TUMBLE 1 DAY]", "strptime(ts, '%d/%m/%Y %H:%M')"),
+        ("SELECT person, window_start, window_end, sum(amount) AS total FROM pay GROUP BY person, window(strptime(ts, '%d/%m/%Y %H:%M'), '1 day')", None),
+    ],
+)  # fmt: skip
+def test_a_time_may_be_an_expression(text: str, time: str | None) -> None:
+    texts = pa.array([when.strftime("%d/%m/%Y %H:%M") for when in pay()["ts"].to_pylist()])
+    messy = pay().set_column(0, "ts", texts)
+    expected = sash.sql("SELECT person, sum(amount) AS total FROM pay [TUMBLE 1 DAY ON ts] GROUP BY person").run(pay())
+    assert rows_of(sash.sql(text, time=time).run(messy)) == rows_of(expected)
+
+
+def test_several_times_are_an_error() -> None:
+    text = (
+        "SELECT max(amount) FROM pay [RANGE 1 DAY AS a ON ts + INTERVAL 1 DAY, RANGE 1 DAY AS b ON ts + INTERVAL 2 DAY]"
+    )
+    with pytest.raises(SqlError, match="several times, but a query has one"):
+        sash.sql(text)
+    with pytest.raises(SqlError, match='"when" not found'):
+        sash.sql('SELECT max(amount) FROM pay [TUMBLE 1 DAY ON CAST("when" AS TIMESTAMP)]').run(pay())
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------

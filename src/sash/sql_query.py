@@ -74,7 +74,7 @@ def query_of_text(text: str, time: str | None) -> SqlQuery | NestedQuery:
     require_sqlglot()
     from sash.language.around import is_one_select  # noqa: PLC0415 — sqlglot is optional
 
-    if is_one_select(text):
+    if is_one_select(text, time):
         return SqlQuery(text, translate(text, time), time)
     return NestedQuery(text, time, lambda number: InnerQuery(text, number, time))
 

@@ -68,6 +68,14 @@ def test_results_are_those_of_this_process(spark: SparkSession, tables: dict[str
     assert sorted((row.house or "", row.twice) for row in query.run(spark).collect()) == local
 
 
+def test_a_time_may_be_an_expression(spark: SparkSession, tables: dict[str, DataFrame]) -> None:  # noqa: ARG001
+    text = "SELECT house, max(load) AS peak FROM s [TUMBLE 1 HOUR ON {}] GROUP BY house"
+    expected = shown(sash.sql(text.format("ts")).run(spark))
+    assert shown(sash.sql(text.format("CAST(CAST(ts AS STRING) AS TIMESTAMP)")).run(spark)) == expected
+    windows = "SELECT house, max(load) AS peak FROM s GROUP BY house, window(to_timestamp(date_format(ts, 'yyyyMMddHHmm'), 'yyyyMMddHHmm'), '1 hour')"
+    assert shown(sash.sql(windows).run(spark)) == shown(spark.sql(windows))
+
+
 @pytest.mark.connect
 @pytest.mark.parametrize(
     ("text", "column"),

@@ -30,7 +30,11 @@ SOURCE = typer.Option(
 INPUT_FORMAT = typer.Option(
     None, metavar="FORMAT", help="csv, tsv, json, ndjson, parquet, arrow or arrows. Default: by ending."
 )
-TIME = typer.Option(None, metavar="COLUMN", help="The time column, if the text does not name it.")
+TIME = typer.Option(
+    None,
+    metavar="COLUMN",
+    help="The time column, or an expression such as 'CAST(ts AS TIMESTAMP)', if the text has none.",
+)
 TIME_FORMAT = typer.Option(
     None,
     metavar="FORMAT",

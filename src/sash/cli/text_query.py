@@ -58,7 +58,7 @@ def query_of_argument(
     from sash.language.around import is_one_select  # noqa: PLC0415 — sqlglot is optional
 
     text = read_text(argument)
-    query = (TextQuery if is_one_select(text) else LastSelect)(text, time, lateness)
+    query = (TextQuery if is_one_select(text, time) else LastSelect)(text, time, lateness)
     query.time_format = time_format
     return query
 

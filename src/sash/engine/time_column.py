@@ -16,7 +16,7 @@ from sash.windows.base import Ints
 TICKS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 CONVERT = (
     'Convert it: pd.to_datetime(df["ts"], format="%d/%m/%Y %H:%M") in pandas, pl.col("ts").str.to_datetime("%d/%m/%Y %H:%M") in Polars, '
-    "pyarrow.compute.strptime in Arrow, ON strptime(ts, '%d/%m/%Y %H:%M') in SQL, and --time-format for the command sash."
+    "pyarrow.compute.strptime in Arrow, to_timestamp in Spark, ON strptime(ts, '%d/%m/%Y %H:%M') in SQL, and --time-format for the command sash."
 )
 """What to do with times that are text."""
 

@@ -8,7 +8,7 @@ A SELECT is for Sash if all its windows are ones that Sash evaluates, and for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -23,6 +23,27 @@ from sash.language.sql_error import SqlError
 from sash.language.translate import Statement, statement_of
 from sash.language.window_clauses import GROUP_FUNCTIONS, PLACES
 
+TIME = "computed_time"
+"""The column of the rows that has the time if the text has an expression for it."""
+TIME_WORDS = ("ON", "WATTR")
+AFTER_TIME = (
+    *(
+        "RANGE",
+        "ROWS",
+        "TUMBLE",
+        "CUMULATE",
+        "SESSION",
+        "EXPANDING",
+        "DELTA",
+        "PUNCTUATED",
+        "SLIDE",
+        "STEP",
+        "OFFSET",
+        "BEFORE",
+    ),
+    *("AFTER", "CLOSED", "TZ", "MIN", "EXCLUDE", "EMPTY", "AS", "ORDER BY", "PARTITION BY", ",", *TIME_WORDS),
+)
+"""The words in a bracket that may follow the time."""
 ROWS = "sash_rows"
 """The name in FROM of a SELECT with windows that stands for a subquery or for joins."""
 NAMED = ("table", "path", "windows")
@@ -53,6 +74,8 @@ class WindowedSelect:
     """The names in the SELECT that may be columns, in lower case."""
     all_columns: bool
     """Whether the results have all columns of the rows."""
+    times: tuple[Span, ...] = ()
+    """The expressions that stand for the time column."""
 
 
 @dataclass
@@ -104,6 +127,12 @@ class AroundText:
         writer.add("SELECT * FROM (" if levels else "")
         writer.add("SELECT")
         self._choose(writer, windowed, columns, times)
+        if windowed.times:
+            writer.add(", (")
+            writer.tokens(*windowed.times[0])
+            writer.add(f") AS {TIME}")
+        elif is_expression(self.time):
+            writer.add(f", ({self.time}) AS {TIME}")
         writer.add("FROM")
         plain = _plain_table(select)
         if plain is None:
@@ -131,7 +160,8 @@ class AroundText:
         if columns is None:
             writer.add("*")
             return
-        needed = [name for name in dict.fromkeys(columns) if name.lower() in windowed.names or name in times]
+        own = dict.fromkeys(name for name in columns if name != TIME)
+        needed = [name for name in own if name.lower() in windowed.names or name in times]
         chosen = [quoted(name, self.quote) for name in needed]
         if windowed.all_columns:
             chosen = ["*"]
@@ -218,7 +248,7 @@ class AroundText:
         tokens = [*head, self._token("FROM", TokenType.FROM, call), self._token(ROWS, TokenType.VAR, call), *named]
         try:
             tokens, _ = self._without_tables(select, SourceText.of_tokens(self.text, tokens))
-            statement_of(SourceText.of_tokens(self.text, tokens), self.time)
+            statement_of(SourceText.of_tokens(self.text, tokens), None)
         except SqlError as error:
             return error
         return None
@@ -231,11 +261,14 @@ class AroundText:
                 if table.bracket is not None or table.kind == "windows":
                     problem = "Windows in FROM are over one table, which is not joined with others."
                     raise SqlError(f"{problem} {IN_SUBQUERY}", self.text, *self._place((table.span[0], table.end)))
-        tables = [self._token(ROWS, TokenType.VAR, (begin, end))] if plain is None else self._table_tokens(plain)
+        times = tuple(time_expressions(self.tokens, self.tree, select))
+        tables = [self._token(ROWS, TokenType.VAR, (begin, end))] if plain is None else self._table_tokens(plain, times)
         where = select.clauses.get("where")
-        rest = self.tokens[end : select.span[1]]
+        rest = self._without_times((end, select.span[1]), times)
         if where is not None:
-            rest = self.tokens[end : where[0] - 1] + self.tokens[where[1] : select.span[1]]
+            rest = self._without_times((end, where[0] - 1), times) + self._without_times(
+                (where[1], select.span[1]), times
+            )
         head = self.tokens[select.span[0] : begin]
         tokens = [*head, *tables, *rest]
         source = SourceText.of_tokens(self.text, tokens, self.quote)
@@ -243,7 +276,8 @@ class AroundText:
         if plain is None:
             tokens, qualified = self._without_tables(select, source)
             source = SourceText.of_tokens(self.text, tokens, self.quote)
-        statement = replace(statement_of(source, self.time), is_path=False)
+        time = TIME if is_expression(self.time) else self.time
+        statement = replace(statement_of(source, time), is_path=False)
         of_windows = [column for window in statement.windows.values() for column in window.columns]
         named = [column.parts[0].name for column in source.statement.find_all(exp.Column)]
         named += [statement.time, *statement.order_by, *of_windows, *map(str, statement.by)]
@@ -251,16 +285,31 @@ class AroundText:
         selection = statement.selection
         outputs = {None: None} if selection is None or selection.outputs is None else selection.outputs
         per_row = all(window.per_row for window in statement.windows.values())
-        return WindowedSelect(select, statement, qualified, names, per_row and None in outputs.values())
+        return WindowedSelect(select, statement, qualified, names, per_row and None in outputs.values(), times)
 
-    def _table_tokens(self, table: Reference) -> list[Any]:
+    def _table_tokens(self, table: Reference, times: Sequence[Span]) -> list[Any]:
         """Return the tokens of the only table of a SELECT with windows: a subquery or a function has a name instead."""
         is_named = table.kind in NAMED and not table.names_columns
         tokens = self.tokens[slice(*table.span)] if is_named else [self._token(ROWS, TokenType.VAR, table.span)]
         if table.alias is not None:
             words = self.tokens[slice(*table.alias)]
             tokens += [word for word in words[:2] if word.token_type is not TokenType.L_PAREN]
-        return tokens + ([] if table.bracket is None else self.tokens[slice(*table.bracket)])
+        return tokens + ([] if table.bracket is None else self._without_times(table.bracket, times))
+
+    def _without_times(self, span: Span, times: Sequence[Span]) -> list[Any]:
+        """Return tokens, with the name of a column for expressions that stand for the time. Raise SqlError if they differ."""
+        tokens, last = [], span[0]
+        for begin, end in times:
+            if not span[0] <= begin < span[1]:
+                continue
+            texts = ["".join(token.text for token in self.tokens[slice(*each)]) for each in (times[0], (begin, end))]
+            if texts[0] != texts[1]:
+                raise SqlError(
+                    "The windows have several times, but a query has one.", self.text, *self._place((begin, end))
+                )
+            tokens += [*self.tokens[last:begin], self._token(TIME, TokenType.VAR, (begin, end))]
+            last = end
+        return tokens + self.tokens[last : span[1]]
 
     def _without_tables(self, select: Select, source: SourceText) -> tuple[list[Any], dict[tuple[str, ...], str]]:
         """Return tokens in which columns have no tables before them: the rows of joins have no tables.
@@ -329,19 +378,62 @@ def around_text(text: str, time: str | None = None, quote: str = '"') -> AroundT
     return AroundText(text, time, quote)
 
 
-def is_one_select(text: str) -> bool:
+def is_expression(time: str | None) -> bool:
+    """Return whether a time is an expression, rather than the name of a column.
+
+    >>> is_expression("CAST(ts AS TIMESTAMP)"), is_expression("my time")
+    (True, False)
+    """
+    return time is not None and ("(" in time or "::" in time)
+
+
+def time_expressions(tokens: Sequence[Any], tree: SelectTree, select: Select) -> Iterator[Span]:
+    """Yield the expressions that stand for a time column: after ON in a bracket, and in `window(…)` in GROUP BY."""
+    for table in select.references:
+        begin, end = table.bracket or (0, 0)
+        place = begin + 1
+        while place < end - 1:
+            word = str(tokens[place].text).upper()
+            following = tree.close.get(place, place) + 1
+            if word in TIME_WORDS and place + 1 < end:
+                following = place + 1
+                while following < end - 1 and str(tokens[following].text).upper() not in AFTER_TIME:
+                    following = tree.close.get(following, following) + 1
+                if not _is_name(tokens[place + 1 : following]):
+                    yield place + 1, following
+            place = following
+    begin, end = select.clauses.get("group", (0, 0))
+    for place in select.group.direct:
+        if begin <= place < end - 1 and tokens[place].text.lower() in GROUP_FUNCTIONS and place + 1 in tree.close:
+            following = place + 2
+            while following < tree.close[place + 1] and tokens[following].token_type is not TokenType.COMMA:
+                following = tree.close.get(following, following) + 1
+            if not _is_name(tokens[place + 2 : following]):
+                yield place + 2, following
+
+
+def _is_name(tokens: Sequence[Any]) -> bool:
+    """Return whether tokens are the name of a column, perhaps with that of its table, or nothing."""
+    return len(tokens) <= 1 or all(token.token_type is TokenType.DOT for token in tokens[1::2])
+
+
+def is_one_select(text: str, time: str | None = None) -> bool:
     """Return whether a text is one SELECT over one table, or no SELECT at all: then it needs nothing around its windows.
+
+    Times that are expressions are computed before the windows.
 
     >>> is_one_select("SELECT max(x) FROM t [ROWS 10]"), is_one_select("SELECT max(x) FROM (SELECT 1 AS x) [ROWS 10]")
     (True, False)
     """
     try:
-        tree = _read(text)[1]
+        tokens, tree = _read(text)
     except SqlError:
         return True
     if len(tree.selects) != 1:
         return not tree.selects
     select = tree.selects[0]
+    if is_expression(time) or any(time_expressions(tokens, tree, select)):
+        return False
     plain = _plain_table(select)
     is_table = plain is not None and plain.kind in NAMED and not plain.names_columns
     return (is_table or "from" not in select.clauses) and select.group.parent is None and not select.group.ctes
