@@ -158,7 +158,7 @@ def test_compiled_functions_are_kept_between_runs() -> None:
     query = sash.sql(TEXT)
     assert isinstance(query, SqlQuery)
     query.run(readings())
-    (kept,) = query._queries.values()
+    ((kept,),) = query._queries.values()
     cache = kept._cache
     query.run(readings())
     assert kept._cache is cache is not None

@@ -125,8 +125,7 @@ class NestedQuery(Query):
             place = around.place_of(number)
             raise SqlError(f"{problem} Name the columns, or join with USING ({twice[0]}).", self._text, *place)
         statement = windowed.statement
-        needs_times = statement.needs_time and statement.time is None
-        times = self.by_engine(engine.time_columns, every) if needs_times else []
+        times = self.by_engine(engine.time_columns, every) if statement.needs_time else []
         return around.rows(number, names, times)
 
     def engine(self, data: Any, *, empty: bool = False) -> Engine:

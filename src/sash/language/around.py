@@ -8,7 +8,7 @@ A SELECT is for Sash if all its windows are ones that Sash evaluates, and for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,12 +17,13 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sash.language.engine_text import EngineText, TextWriter
+from sash.language.group_functions import GROUP_FUNCTIONS, TRUNCATING
 from sash.language.select_tree import Reference, Select, SelectTree, Span
 from sash.language.source_text import SourceText, quoted, tokens_of
 from sash.language.sql_error import SqlError
 from sash.language.time_expressions import TIME, is_expression, time_expressions
 from sash.language.translate import Statement, statement_of
-from sash.language.window_clauses import GROUP_FUNCTIONS, PLACES
+from sash.language.window_clauses import PLACES
 
 ROWS = "sash_rows"
 """The name in FROM of a SELECT with windows that stands for a subquery or for joins."""
@@ -77,6 +78,9 @@ class AroundText:
         named = {(table.name, self._is_path(table)): table.table for table in tables}
         self.inputs = [NamedInput(name, path, self._place(span)) for (name, path), span in reversed(named.items())]
         self.windowed = [self._windowed(select) for select in self.tree.selects if self._is_ours(select)]
+        if not self.windowed:  # otherwise the engine truncates times around the windows
+            truncating = [select for select in self.tree.selects if self._groups_by(select, TRUNCATING)]
+            self.windowed = [self._windowed(select) for select in truncating]
         if not self.windowed:
             self._fail_without_windows()
 
@@ -173,7 +177,7 @@ class AroundText:
         """Return whether Sash evaluates a SELECT. Raise SqlError if it has windows of both kinds."""
         if any(table.bracket is not None or table.kind == "windows" for table in select.references):
             return True
-        if self._group_function(select):
+        if self._groups_by(select, GROUP_FUNCTIONS.keys() - {*TRUNCATING}):
             return True
         errors = {call: self._problem(select, call) for call in self._over(select)}
         if not any(error is None for error in errors.values()):
@@ -185,11 +189,11 @@ class AroundText:
                 raise SqlError(f"{problem}: {error.problem} {advice}", self.text, *self._place(call))
         return True
 
-    def _group_function(self, select: Select) -> bool:
+    def _groups_by(self, select: Select, names: Collection[str]) -> bool:
         begin, end = select.clauses.get("group", (0, 0))
         places = (place for place in select.group.direct if begin <= place < end - 1)
         calls = (place for place in places if self.tokens[place + 1].token_type is TokenType.L_PAREN)
-        return any(self.tokens[place].text.lower() in GROUP_FUNCTIONS for place in calls)
+        return any(self.tokens[place].text.lower() in names for place in calls)
 
     def _over(self, select: Select) -> list[Span]:
         """Return the calls with OVER in a SELECT, and not in others that it contains."""
@@ -264,8 +268,9 @@ class AroundText:
         names = tuple(dict.fromkeys(name.lower() for name in named if name))
         selection = statement.selection
         outputs = {None: None} if selection is None or selection.outputs is None else selection.outputs
-        per_row = all(window.per_row for window in statement.windows.values())
-        return WindowedSelect(select, statement, qualified, names, per_row and None in outputs.values(), times)
+        return WindowedSelect(
+            select, statement, qualified, names, statement.per_row and None in outputs.values(), times
+        )
 
     def _table_tokens(self, table: Reference, times: Sequence[Span]) -> list[Any]:
         """Return the tokens of the only table of a SELECT with windows: a subquery or a function has a name instead."""

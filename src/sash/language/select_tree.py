@@ -220,6 +220,8 @@ class SelectTree:
         starts: list[tuple[str, int]] = []
         for place in direct:
             name = CLAUSES.get(self._type(place))
+            if self._text(place) == "EMIT" and self._text(place + 1) in ("CHANGES", "FINAL"):  # of ksqlDB
+                name = "emit"
             is_call = name == "window" and place + 1 < end and place + 1 in self.close
             is_distinct = name == "from" and self._type(place - 1) is TokenType.DISTINCT
             if name is not None and not is_call and not is_distinct:

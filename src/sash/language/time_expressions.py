@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlglot.tokenizer_core import TokenType
 
+from sash.language.group_functions import GROUP_FUNCTIONS, TRUNCATING
 from sash.language.select_tree import Select, SelectTree, Span
-from sash.language.window_clauses import GROUP_FUNCTIONS
 
 TIME = "computed_time"
 """The column of the rows that has the time if the text has an expression for it."""
@@ -58,8 +58,9 @@ def time_expressions(tokens: Sequence[Any], tree: SelectTree, select: Select) ->
                     yield place + 1, following
             place = following
     begin, end = select.clauses.get("group", (0, 0))
+    functions = GROUP_FUNCTIONS.keys() - {*TRUNCATING}
     for place in select.group.direct:
-        if begin <= place < end - 1 and tokens[place].text.lower() in GROUP_FUNCTIONS and place + 1 in tree.close:
+        if begin <= place < end - 1 and tokens[place].text.lower() in functions and place + 1 in tree.close:
             following = place + 2
             while following < tree.close[place + 1] and tokens[following].token_type is not TokenType.COMMA:
                 following = tree.close.get(following, following) + 1
