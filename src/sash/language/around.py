@@ -29,6 +29,9 @@ ROWS = "sash_rows"
 """The name in FROM of a SELECT with windows that stands for a subquery or for joins."""
 NAMED = ("table", "path", "windows")
 """The members of FROM that have a name."""
+NUMBERING = ("row_number", "rank", "dense_rank", "lag", "lead")
+"""Functions with OVER that number and shift rows. Every engine has them, in any order, not only that of time."""
+NOTHING: tuple[str, ...] = ()
 INPUT, RESULT = "sash_input_", "sash_result_"
 """The names of the data that FROM names, and of the results of SELECTs with windows, with a number each."""
 IN_SUBQUERY = "Put it into a subquery, and name that in a SELECT with the windows: FROM (SELECT … FROM a JOIN b …) AS ab [RANGE 1 HOUR ON ts]."
@@ -78,9 +81,9 @@ class AroundText:
         named = {(table.name, self._is_path(table)): table.table for table in tables}
         self.inputs = [NamedInput(name, path, self._place(span)) for (name, path), span in reversed(named.items())]
         self.windowed = [self._windowed(select) for select in self.tree.selects if self._is_ours(select)]
-        if not self.windowed:  # otherwise the engine truncates times around the windows
-            truncating = [select for select in self.tree.selects if self._groups_by(select, TRUNCATING)]
-            self.windowed = [self._windowed(select) for select in truncating]
+        if not self.windowed:  # otherwise the engine truncates times, and numbers rows, around the windows
+            others = [s for s in self.tree.selects if self._groups_by(s, TRUNCATING) or self._is_ours(s, NOTHING)]
+            self.windowed = [self._windowed(select) for select in others]
         if not self.windowed:
             self._fail_without_windows()
 
@@ -173,13 +176,16 @@ class AroundText:
 
     # -- SELECTs with windows ------------------------------------------------------------------------------------------
 
-    def _is_ours(self, select: Select) -> bool:
+    def _is_ours(self, select: Select, of_engine: Collection[str] = NUMBERING) -> bool:
         """Return whether Sash evaluates a SELECT. Raise SqlError if it has windows of both kinds."""
         if any(table.bracket is not None or table.kind == "windows" for table in select.references):
             return True
         if self._groups_by(select, GROUP_FUNCTIONS.keys() - {*TRUNCATING}):
             return True
-        errors = {call: self._problem(select, call) for call in self._over(select)}
+        calls = self._over(select)
+        if all(self.tokens[begin].text.lower() in of_engine for begin, _ in calls):
+            return False
+        errors = {call: self._problem(select, call) for call in calls}
         if not any(error is None for error in errors.values()):
             return False
         for call, error in errors.items():
