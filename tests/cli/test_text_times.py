@@ -115,7 +115,7 @@ def test_the_command(tmp_path: Path) -> None:
     csv(tmp_path, "13/02/2025 11:00", "13/02/2025 23:00", "14/02/2025 01:00", name="eu.csv")
     csv(tmp_path, "03/04/2025", "05/06/2025", name="unclear.csv")
     text = "SELECT sum(x) AS n FROM '{}' [TUMBLE 1 DAY{}]"
-    expected = b'"window_start","window_end","n"\n2025-02-13 00:00:00.000000,2025-02-14 00:00:00.000000,2\n'
+    expected = b'"window_start","window_end","n"\n2025-02-13T00:00:00,2025-02-14T00:00:00,2\n'
     for on, options in ((" ON ts", []), ("", ["--batches"])):
         assert sash("run", text.format("eu.csv", on), *options, cwd=tmp_path).stdout.startswith(expected)
     failed = sash("run", text.format("unclear.csv", " ON ts"), cwd=tmp_path, code=1).stderr

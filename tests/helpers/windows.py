@@ -242,6 +242,8 @@ CALENDAR: dict[str, Window] = {
     "month_right": window.tumbling("1mo", closed="right"),
     "first_months": window.time("1mo", slide="1q"),
     "every_month": window.tumbling("1mo", empty=True),
+    "column_day": window.tumbling("1d"),
+    "column_weeks": window.cumulative("2w", "1w"),
     "berlin_day": window.tumbling("1d", tz="Europe/Berlin"),
     "berlin_days": window.time("1d", slide="3d", closed="right", empty=True, tz="Europe/Berlin"),
     "berlin_week": window.time("2w", slide="1w", tz="Europe/Berlin"),

@@ -176,7 +176,7 @@ MOMENTS = [datetime(2024, 3, 30, 22, 30, tzinfo=UTC) + timedelta(minutes=37 * nu
 @pytest.mark.parametrize(
     "chosen",
     [
-        window.time("6h", slide="90m", offset="20m"), window.cumulative("1d", "4h"), window.session("36m59s"),
+        window.time("6h", slide="90m", offset="20m"), window.cumulative("24h", "4h"), window.session("36m59s"),
         window.time("2h", closed="both"), window.rows(4, slide=3),
     ],
     ids=str,

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,7 @@ class RunOptions:
     rows: int = 20
     memory: str | None = None
     """The memory to use; None for what is available."""
+    on_bad_time: Literal["error", "drop"] = "error"
     time_format: str | None = None
     """The format of times that are text; None to find it."""
 
@@ -118,10 +120,11 @@ class LocalRun:
         rows = self.progress.count("reading", source.open(self.columns), source.rows).read_all()
         self.progress.step("computing")
         if options.at is None:
-            return self.query.run(rows, threads=options.threads)
+            return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time)
         labels = open_input(options.at, None, self.temporary)
         label_rows = labels.open(labels.schema.names).read_all()
-        return self.query.run(rows, at=label_rows, at_time=options.at_time, threads=options.threads)
+        given = {"at": label_rows, "at_time": options.at_time, "on_bad_time": options.on_bad_time}
+        return self.query.run(rows, **given, threads=options.threads)
 
     def _over_batches(self) -> pa.RecordBatchReader:
         """Return the results over rows in order of time: as they are, or sorted by DuckDB."""
@@ -138,7 +141,8 @@ class LocalRun:
             by, order = sort_columns(declared)
             unsorted = self.progress.count("sorting", rows, total)
             rows = sorted_rows(unsorted, by, SORT_SHARE * options.bytes, self.temporary)
-        return self.query.run(self.progress.count("computing", rows, total), order=order, threads=options.threads)
+        counted = self.progress.count("computing", rows, total)
+        return self.query.run(counted, order=order, threads=options.threads, on_bad_time=options.on_bad_time)
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

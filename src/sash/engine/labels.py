@@ -22,11 +22,11 @@ from sash.engine.assemble import join_rows, row_columns
 from sash.engine.evaluate import evaluate
 from sash.engine.executors import Results
 from sash.engine.executors.execute import execute
-from sash.engine.group_ids import number_keys
+from sash.engine.group_ids import code_type, number_keys
 from sash.engine.keys import KeyOrder, cut_evenly, order_rows
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
-from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, in_threads, section_count
+from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, run_sections, section_count
 from sash.hints import list_names
 from sash.options import WithLabels as LabelOptions
 from sash.plan.query_spec import QuerySpec
@@ -162,8 +162,8 @@ class LabelledEvents(LabelledKeys):
         count = section_count(len(self.block) + len(self.points.times))
         if count >= SEVERAL:
             convert_columns(prepared, self.block)
-        results = in_threads(prepared, threads, lambda section: section.columns(prepared), self._sections(count))
-        return in_input_order(prepared, self.order, results, threads if count >= SEVERAL else 1)
+        results = run_sections(prepared, threads, lambda section: section.columns(prepared), self._sections(count))
+        return in_input_order(self.order, results, threads if count >= SEVERAL else 1)
 
     def _sections(self, count: int) -> list[LabelledKeys]:
         """Return `count` or fewer sections with about equally many events and labels."""
@@ -191,7 +191,7 @@ def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time:
         raise ValueError(
             f"The time {name!r} of {moments.null_count} label(s) is null. Drop these labels, or fill in a time."
         )
-    codes, keys = np.zeros(len(events) + len(labels), np.int64), 1
+    codes, keys = np.zeros(len(events) + len(labels), code_type(len(events) + len(labels))), 1
     if layout.by:
         of_events = pa.table({key: plain(events[key]) for key in layout.by})
         codes, keys = number_keys(pa.concat_tables([of_events, pa.table(columns)]), layout.by, prepared.loops)

@@ -47,7 +47,9 @@ class QuerySpec:
 
     def in_unit(self, unit: TimeUnit) -> QuerySpec:
         """Return the query for a time column of this unit."""
-        return replace(self, aggregates={name: aggregate.in_unit(unit) for name, aggregate in self.aggregates.items()})
+        aggregates = {name: aggregate.in_unit(unit) for name, aggregate in self.aggregates.items()}
+        windows = {name: window.in_zone(unit.zone) for name, window in self.windows.items()}
+        return replace(self, aggregates=aggregates, windows=windows)
 
     @property
     def per_row(self) -> bool:

@@ -39,6 +39,8 @@ class SparkQuery:
 
     cuts_pairs = False
     """Whether slices are cut where windows begin and end, because nothing reads them while they are open."""
+    has_slices = False
+    """Whether a plan without Python may group rows by where their slice begins, in the column WINDOW."""
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions | SparkStreamOptions) -> None:
         if query.time is None and not query.order_by:
@@ -49,7 +51,7 @@ class SparkQuery:
         frame, self.own_names = in_own_case(query, frame)
         """The names of columns that the query writes in another case, by the names that it uses."""
         frame, query = with_computed(query, frame)
-        query = in_session_zone(query, frame)
+        query = in_utc(query, frame)
         self.frame = frame
         self.compiled = options["compiled"]
         self.schema = read_schema(query, frame)
@@ -163,16 +165,15 @@ def zone_of(session: SparkSession) -> str:
     return session.conf.get(ZONE) or "UTC"
 
 
-def in_session_zone(declared: QuerySpec, frame: DataFrame) -> QuerySpec:
-    """Return the query with the zone of the session in the windows that follow the zone of the time column.
+def in_utc(declared: QuerySpec, frame: DataFrame) -> QuerySpec:
+    """Return the query with days, weeks and months of UTC, unless its windows have another zone.
 
-    A TIMESTAMP has no zone of its own: Spark shows it in that of the session. A TIMESTAMP_NTZ has none, and a date neither. The zone
-    becomes a part of the window, so that a stream does not continue with another one.
+    A TIMESTAMP has no zone of its own: Spark shows it in that of the session, which others may set. A TIMESTAMP_NTZ has none, and a
+    date neither.
     """
     if not any(field.name == declared.time and isinstance(field.dataType, TimestampType) for field in frame.schema):
         return declared
-    zone = zone_of(frame.sparkSession)
-    return replace(declared, windows={name: window.in_zone(zone) for name, window in declared.windows.items()})
+    return replace(declared, windows={name: window.in_zone("UTC") for name, window in declared.windows.items()})
 
 
 def refuse_same_names(declared: QuerySpec, frame: DataFrame) -> None:

@@ -210,6 +210,8 @@ def _periodic(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     starts = set()
     for row in rows:
         first = zero_of(row[time]) + length_of(window.offset)
+        if window.period.calendar == "week":
+            first += timedelta(days=4)  # the first Monday
         start = first + (row[time] - first) // period * period  # the last window that begins at or before the row
         while start + length >= row[time]:
             starts.add(start)

@@ -15,7 +15,7 @@ from sash.windows.arguments import (
     options_text,
 )
 from sash.windows.base import NOT_GIVEN
-from sash.windows.calendars import check_zone
+from sash.windows.calendars import UTC_NAMES, check_zone
 from sash.windows.clocks import CLOSED, TICKS, CalendarClock, Clock
 from sash.windows.periodic import MAX_WINDOWS, UNLIMITED, FilledPeriodic, Periodic
 from sash.windows.time_frame import ZERO, TimeFrame
@@ -57,10 +57,11 @@ def time(
     for them is allocated. All keys of a table count together; of a stream, those of one micro-batch; on Spark, those of one
     task.
 
-    Months ("mo"), quarters ("q") and years ("y") follow the calendar in the zone of the time column, or in `tz`. With `tz`, days and
-    weeks do so too: `time("7d", slide="1d", tz="Europe/Berlin")` begins at midnight in Berlin. Without `tz`, a day has 24 hours.
-    `range` and `slide` must both be months, quarters or years, or both days or weeks. The window of a row, `time("3mo")`, begins at
-    the same local time three months earlier, on the last day of that month if it is too short.
+    With a slide of days ("d"), weeks ("w"), months ("mo"), quarters ("q") or years ("y"), windows follow the calendar in the zone of the
+    time column, or in `tz`: `time("7d", slide="1d", tz="Europe/Berlin")` begins at midnight in Berlin. Weeks begin on Monday. On Spark, whose
+    columns have no zone, days are those of UTC unless `tz` is given. "24h" knows no zone; neither do windows that slide by hours. `range`
+    and `slide` must both be months, quarters or years, or both days or weeks. The window of a row, `time("3mo")`, begins at the same local
+    time three months earlier, on the last day of that month if it is too short; a day has 24 hours there, unless `tz` is given.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per row, beside the input row; with `slide` one per window that has rows. The window of a row, or one of
@@ -188,8 +189,9 @@ def tumbling(
     windows without rows between its first and its last row; a stream cannot have them. There may be at most `max_windows` windows
     (with `empty` 100,000,000 by default), as in `time`.
 
-    Months ("mo"), quarters ("q") and years ("y") follow the calendar in the zone of the time column, or in `tz`. With `tz`, such as
-    "Europe/Berlin", days begin at midnight and weeks on Monday in that zone, also when clocks change. Without `tz`, a day has 24 hours.
+    Days ("d"), weeks ("w"), months ("mo"), quarters ("q") and years ("y") follow the calendar in the zone of the time column, or in `tz`,
+    such as "Europe/Berlin", also when clocks change. Weeks begin on Monday; several days count from 1 January 1970. On Spark, whose columns
+    have no zone, they are those of UTC unless `tz` is given. "24h" knows no zone.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per window that has rows; with `empty`, null for windows without rows, and a count of 0.
@@ -233,7 +235,8 @@ def cumulative(
     multiple of `range` since the epoch, plus `offset`; windows are `[start, start + step)`, `[start, start + 2 · step)`, …,
     or `(start, start + step]`, … with `closed="right"`. `min_rows` and `empty` are as in `tumbling`.
     `max_windows` limits the number of results as in `time`; here, windows before the first row of a `range` count too.
-    Months, quarters, years and `tz` are as in `tumbling`: `cumulative("1y", "1mo")`, `cumulative("1w", "1d", tz="Europe/Berlin")`.
+    Days, weeks, months, quarters, years and `tz` are as in `tumbling`: `cumulative("1y", "1mo")`, `cumulative("1w", "1d")`. Where days may
+    have 23 or 25 hours, the step cannot be hours.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per window that has rows; with `empty`, null for windows without rows, and a count of 0.
@@ -338,7 +341,8 @@ def _clock(window: str, zone: str, durations: dict[str, Duration]) -> Clock:
                 'tz out, or use whole days or weeks, as in "1d". In zones that are half an hour off, offset="30m" begins windows with '
                 "local hours."
             )
-    return CalendarClock(zone)
+    by_months = any(duration.months for duration in durations.values())
+    return CalendarClock(zone) if by_months or zone not in UTC_NAMES else Clock(zone)
 
 
 def _check_units(first: Duration, second: Duration) -> None:

@@ -123,6 +123,8 @@ class Frame(NamedTuple):
     """The frame in SQL, such as "ROWS BETWEEN 9 PRECEDING AND CURRENT ROW"; empty if it is none of rows or of all rows before."""
     rows: int | None = None
     """How many rows it holds at most; None if that is not known."""
+    reads_times: bool = True
+    """Whether its bounds follow from times, rather than from the order of rows alone."""
     reach: Callable[[TimeUnit], Reach | None] = _unknown
     """Returns the furthest that it reaches back, also if it looks ahead or leaves out rows; None if that is not known."""
     ticks: Callable[[TimeUnit], tuple[int, int] | None] = _unknown

@@ -23,7 +23,7 @@ import numpy as np
 from sash.durations import Duration, TimeUnit
 from sash.windows.arrays import ranges, search_in_keys
 from sash.windows.base import FOREVER, NEVER, Cycle, Ints, Items, LoopCompiler, Points, new_bounds
-from sash.windows.calendars import DAY, Calendar, check_zone, local_time_of, months_after
+from sash.windows.calendars import DAY, UTC_NAMES, Calendar, local_time_of, months_after
 from sash.windows.time_loops import find_places, find_time_frames, first_later
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ LONGEST_MONTH = 31
 EARLY = -(2**60)
 """The number of a day or month before all others, which leaves room for sums."""
 FIRST_MONDAY = 4
-"""The day from which weeks of a calendar count, as in Polars: 5 January 1970."""
+"""The day from which weeks count, as in Polars: 5 January 1970."""
 CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
 """Whether a window holds the rows exactly at its begin, and those exactly at its end."""
 
@@ -91,7 +91,7 @@ class Clock:
 
     by_calendar: ClassVar[bool] = False
     zone: str = ""
-    """The time zone that days and months follow; empty for that of the time column."""
+    """The time zone that days and months follow; empty until that of the time column is known."""
 
     def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:  # noqa: ARG002 — for calendars
         """Raise ValueError if the durations of a window do not fit a time column of this unit."""
@@ -107,6 +107,8 @@ class Clock:
     def cycle(self, window: Periodic, unit: TimeUnit) -> Cycle:
         """Return where windows repeat, in numbers of this clock: half-open intervals of rows."""
         length, period, step, offset = (self.longest(duration, unit) for duration in window.durations)
+        if unit.tick is not None:
+            offset += first_day_of(window.period) * DAY // unit.tick
         return Cycle(length, period, step, (offset + window.shift) % period)
 
     def extent(self, window: Periodic, unit: TimeUnit) -> int:
@@ -155,13 +157,11 @@ class CalendarClock(Clock):
         """Raise ValueError if a time column has no calendar, no zone although the window has one, or too long ticks."""
         if unit.tick is None:
             durations[0].in_ticks(unit)  # raises: the column holds integers
-        if self.zone not in ("", "UTC") and not unit.zone:
+        if self.zone not in UTC_NAMES and not unit.zone:
             raise ValueError(
-                f"{window}: column {unit.column!r} has no time zone, so its days and months are local already. Leave tz out, or use "
-                'tz="UTC" for weeks that begin on Monday. If the column holds times in UTC, cast it to a timestamp with that zone.'
+                f"{window}: column {unit.column!r} has no time zone, so its days and months are local already. Leave tz out. If the "
+                "column holds times in UTC, cast it to a timestamp with that zone."
             )
-        if not self.zone and unit.zone:
-            check_zone(unit.zone, window.kind)
         for duration in durations:
             in_local_ticks(duration, unit)
 
@@ -173,8 +173,7 @@ class CalendarClock(Clock):
     def cycle(self, window: Periodic, unit: TimeUnit) -> Cycle:  # noqa: ARG002 — numbers have no unit
         """Return where windows repeat, in days or months."""
         length, period, step = (_count(duration) for duration in window.durations[:3])
-        first = window.offset.months + (FIRST_MONDAY if window.period.calendar == "week" else 0)
-        return Cycle(length, period, step, first % period)
+        return Cycle(length, period, step, (window.offset.months + first_day_of(window.period)) % period)
 
     def extent(self, window: Periodic, unit: TimeUnit) -> int:
         """Return how far from a row its windows begin or end, in ticks, at most."""
@@ -241,13 +240,18 @@ class CalendarClock(Clock):
         assert length is not None
         assert unit.tick is not None
         least, most = (int(times.min()), int(times.max())) if len(times) else (0, 0)
-        local = local_time_of(self.zone or unit.zone, unit.tick, least - 3 * extent, most + 3 * extent)
+        local = local_time_of(self.zone, unit.tick, least - 3 * extent, most + 3 * extent)
         return Calendar("month" if length.months else "day", local, DAY // unit.tick)
 
 
 def in_local_ticks(duration: Duration, unit: TimeUnit) -> int:
     """Return the ticks of a duration of local time; none if it counts months."""
     return 0 if duration.months or not duration.amount else duration.in_ticks(unit)
+
+
+def first_day_of(period: Duration) -> int:
+    """Return the first day since the epoch on which windows begin: weeks begin on Mondays."""
+    return FIRST_MONDAY if period.calendar == "week" else 0
 
 
 def _count(duration: Duration | None) -> int:

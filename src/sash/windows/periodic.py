@@ -20,12 +20,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.durations import Duration, TimeUnit
+from sash.durations import Duration, TimeUnit, quote
 from sash.windows.arrays import ranges, search_in_keys
 from sash.windows.base import FOREVER, NEVER, Bounds, Cycle, Interval, Ints, Items, LoopCompiler, Memory, Reach
+from sash.windows.calendars import UTC_NAMES
 from sash.windows.capabilities import Cuts, Lateness, TimeAxis, TimeSplit, WindowMemory
+from sash.windows.clocks import Clock, first_day_of
 from sash.windows.time_loops import find_periodic, first_needed, starts_of_rows
-from sash.windows.window import ANY_CUTS, TimeWindow
+from sash.windows.window import ANY_CUTS, TimeWindow, Window
 
 SMALL = 1 << 16
 """Room for this many windows is allocated without counting them first."""
@@ -86,6 +88,29 @@ class Periodic(TimeWindow):
     def extent(self, unit: TimeUnit) -> int:
         """Return how far from a row its windows begin or end, at most."""
         return self.clock.extent(self, unit)
+
+    @property
+    def by_calendar(self) -> bool:
+        """Whether "1d" differs from "24h" here, or "1w" from "7d", because weeks begin on Mondays."""
+        return self.clock.by_calendar or first_day_of(self.period) != 0
+
+    def in_zone(self, zone: str) -> Window:
+        """Return the window for a time column in this zone: days, weeks and months follow it, unless `tz` was given.
+
+        If windows begin every few hours, days have 24 hours. Raise ValueError if windows begin every few days, but count hours.
+        """
+        if self.clock.zone or not zone or self.clock.by_calendar or not self.period.calendar:
+            return super().in_zone(zone)
+        if zone in UTC_NAMES:
+            return replace(self, clock=Clock(zone))
+        for duration in (self.range, self.step):
+            if not duration.calendar:
+                raise ValueError(
+                    f"{self}: the time column is in {zone}, so {quote(self.period)} counts days of that zone, which may have 23 or 25 "
+                    f'hours, but {quote(duration)} counts hours. Use whole days for both, or hours for both, as in "24h"; windows of '
+                    "hours count from midnight in UTC, plus offset=."
+                )
+        return self._following(zone)
 
     # -- bounds ------------------------------------------------------------------------------------------------------
 

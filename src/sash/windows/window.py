@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from sash.durations import Duration, TimeUnit, quote, standard_text
 from sash.windows.base import Bounds, Items, LoopCompiler, Memory, first_after
+from sash.windows.calendars import check_zone
 from sash.windows.capabilities import ColumnRule, Cuts, Frame, Lateness, TimeSplit, WindowMemory
 from sash.windows.clocks import TICKS, CalendarClock, Clock
 
@@ -124,8 +125,13 @@ class Window(WithoutCache):
         """Whether its windows are intervals of time, so that only the watermark ends them."""
         return self.needs_time and not self.per_row
 
+    @property
+    def by_calendar(self) -> bool:
+        """Whether "1d" differs from "24h" here, or "1w" from "7d"."""
+        return self.clock.by_calendar
+
     def in_zone(self, zone: str) -> Window:  # noqa: ARG002 — for windows of a calendar
-        """Return the window with this time zone, if it follows the zone of the time column."""
+        """Return the window for a time column in this zone; empty if it has none."""
         return self
 
     @property
@@ -150,7 +156,7 @@ class Window(WithoutCache):
         """
         values = [getattr(self, member.name) for member in fields(self)]
         durations = [value for value in values if isinstance(value, Duration) and value.is_time]
-        by_calendar = self.clock.by_calendar
+        by_calendar = self.by_calendar
         texts = {quote(length): f'"{standard_text(length, by_calendar=by_calendar)}"' for length in durations}
         return re.sub('"[^"]*"', lambda quoted: texts.get(quoted[0], quoted[0]), repr(self))
 
@@ -192,10 +198,18 @@ class TimeWindow(Window):
     clock: Clock = field(default=TICKS, kw_only=True)
 
     def in_zone(self, zone: str) -> Window:
-        """Return the window with this time zone, if it follows the zone of the time column."""
-        if self.clock.zone or not self.clock.by_calendar:
+        """Return the window for a time column in this zone: months follow it, unless `tz` was given.
+
+        Raise ValueError if the zone does not exist.
+        """
+        if self.clock.zone or not zone or not self.clock.by_calendar:
             return self
-        return replace(self, clock=CalendarClock(zone), text=f'{self.text[:-1]}, tz="{zone}")')
+        return self._following(zone)
+
+    def _following(self, zone: str) -> Window:
+        """Return the window with days and months of a zone. The zone is a part of its text, so that no other stream continues it."""
+        clock = CalendarClock(check_zone(zone, self.kind))
+        return replace(self, clock=clock, text=f'{self.text[:-1]}, tz="{zone}")')
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""

@@ -65,6 +65,8 @@ NO_JOB = "no job runs before the result is used"
 class BatchQuery(SparkQuery):
     """A query and its DataFrame."""
 
+    has_slices = True
+
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions) -> None:
         super().__init__(query, frame, options)
         self.options = options
@@ -120,7 +122,7 @@ class BatchQuery(SparkQuery):
 
     def why_not_native(self) -> str:
         """Return why Spark cannot compute the results alone; empty if it can."""
-        return why_not_native(self, in_slices=True)
+        return why_not_native(self)
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
