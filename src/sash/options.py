@@ -116,8 +116,9 @@ class WithLabels(TypedDict, total=False):
 
     - `at`: labels, for point-in-time features: data of the same kind with the key columns and a time. The result is the labels, in
       their order (on Spark, in any), with one more column per aggregate and window: its value over the events of the same key up
-      to the time of the label, never later. Only windows that end with their row apply, unless `future` is True. An event at the
-      time of a label comes before it. Labels do not count as rows: `window.rows(10)` holds the ten newest events at or before a label. A key without
+      to the time of the label, never later. Windows end with the label; those that end after it need `future=True`. Of windows with a slide
+      and sessions, a label gets the last one that has ended by then, and `window_start` and `window_end`. An event at the time of a label
+      comes before it. Labels do not count as rows: `window.rows(10)` holds the ten newest events at or before a label. A key without
       events has nulls, and 0 for a count.
     - `at_time`: the time column of the labels. Default: the one of the query.
     - `future`: True also accepts windows that hold events after the label, such as `window.time(before="0s", after="7d")`. They are for targets:

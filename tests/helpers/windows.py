@@ -84,6 +84,17 @@ def room_of(sides: dict[str, Any]) -> int:
     return 99 if None in sides.values() else sides["before"] + sides["after"] + 1
 
 
+def sides_with_tail() -> st.SearchStrategy[dict[str, Any]]:
+    """How far a frame reaches, and a tail that is not longer."""
+
+    def add_tail(sides: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+        longest = 9 if sides["after"] is None else sides["before"] + sides["after"]
+        return st.fixed_dictionaries({"tail": st.integers(1, longest)}).map(lambda tail: sides | tail)
+
+    fits = around().filter(lambda sides: sides["before"] is not None and sides["after"] != -sides["before"])
+    return (fits | LENGTHS.map(lambda length: {"before": length, "after": 0})).flatmap(add_tail)
+
+
 def with_gaps() -> st.SearchStrategy[tuple[int, int]]:
     """A range and a slide, either of which may be longer."""
     return st.tuples(LENGTHS, LENGTHS)
@@ -228,6 +239,18 @@ WINDOWS: dict[str, WindowCase] = {
         lambda ticks: {
             **{closed: window.time(ticks(5), closed=closed) for closed in CLOSED},
             "time_least": window.time(ticks(12), min_rows=3),
+        },
+    ),
+    "time frame with a tail": WindowCase(
+        st.builds(
+            lambda sides, closed, exclude, least: window.time(**sides, closed=closed, exclude=exclude, min_rows=least),
+            sides_with_tail(), st.sampled_from(CLOSED), EXCLUDED, LEAST,
+        ),
+        lambda ticks: {
+            "tail": window.time(ticks(10), tail=ticks(4)),
+            "tail_left": window.time(ticks(7), tail=ticks(5), closed="left", min_rows=2),
+            "tail_gap": window.time(before=ticks(9), after=ticks(-2), tail=ticks(3)),
+            "tail_ahead": window.time(before=ticks(6), after=ticks(3), tail=ticks(4), exclude="row"),
         },
     ),
     "delta frame": WindowCase(

@@ -48,7 +48,7 @@ class ArrowTable(FrameBackend):
             return self.from_table(results)
         rows = self.to_table(data)
         for name in results.column_names:
-            rows = rows.append_column(name, results[name])
+            rows = rows.append_column(results.field(name), results[name])
         return self.from_table(rows)
 
     def schema(self, query: QuerySpec, data: Any) -> pa.Schema:

@@ -22,7 +22,7 @@ from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
 from sash.engine.select_sql import rows_where, select_from
 from sash.engine.time_column import time_column
-from sash.engine.wide import is_wide, widen, widen_schema
+from sash.engine.wide import is_wide, wide_names, widen, widen_schema
 from sash.expressions import Expression, Selection
 from sash.options import TableOptions
 from sash.plan.query_spec import QuerySpec
@@ -171,9 +171,12 @@ class FrameBackend(Backend[TableOptions]):
             if labels is not None:
                 at, labels = self._with_usable_times(at, labels, options["at_time"] or query.time, "label(s)")
         results = _run(cache, rows, labels, options)
-        shown = data if at is None else at
+        shown, marked = data if at is None else at, query.future_columns
         if is_wide(options):
             results = widen(query, results, self.names_of(shown) if query.per_row else ())
+            marked = wide_names(query, marked)
+        if marked:
+            results = pa.Table.from_arrays(results.columns, schema=self.with_marks(results.schema, marked))
         return self.write(query, shown, results, data)
 
     def _with_usable_times(self, data: Any, rows: pa.Table, time: str, what: str) -> tuple[Any, pa.Table]:

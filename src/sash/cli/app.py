@@ -102,6 +102,9 @@ def run(
     at_time: str | None = typer.Option(
         None, metavar="COLUMN", help="The time column of the labels. Default: that of the query."
     ),
+    future: bool = typer.Option(
+        False, "--future", help="With --at: also accept windows after the label, for what a model is to predict."
+    ),
     lateness: str | None = typer.Option(
         None,
         metavar="DURATION",
@@ -140,6 +143,7 @@ def run(
             "--time-format": time_format,
             "--at": at,
             "--at-time": at_time,
+            "--future": future or None,
             "--threads": threads,
             "--batches": batches,
             "--memory": memory,
@@ -148,8 +152,8 @@ def run(
     from sash.cli.local_run import RunOptions, run_local
 
     options = RunOptions(
-        text, source, target, input_format, output_format, time, at, at_time, lateness, threads, batches, rows, memory,
-        on_bad_time or "error", time_format,
+        text, source, target, input_format, output_format, time, at, at_time, future, lateness, threads, batches, rows,
+        memory, on_bad_time or "error", time_format,
     )  # fmt: skip
     if not on_spark:
         run_local(options)

@@ -43,6 +43,8 @@ class RunOptions:
     time: str | None = None
     at: str | None = None
     at_time: str | None = None
+    future: bool = False
+    """Whether windows may end after the labels."""
     lateness: str | None = None
     threads: int | None = None
     batches: bool | None = None
@@ -67,6 +69,8 @@ def run_local(options: RunOptions) -> None:
     query = query_of_argument(options.text, options.time, options.lateness, options.time_format)
     if options.at_time is not None and options.at is None:
         raise ValueError("--at-time names the time column of labels. Name their file with --at.")
+    if options.future and options.at is None:
+        raise ValueError("--future is for windows after labels. Name the file of labels with --at.")
     if options.at is not None and (options.lateness is not None or options.batches):
         raise ValueError("--at needs all rows at once. Leave --lateness and --batches out.")
     if options.at == options.source == STDIN:
@@ -123,8 +127,8 @@ class LocalRun:
             return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time)
         labels = open_input(options.at, None, self.temporary)
         label_rows = labels.open(labels.schema.names).read_all()
-        given = {"at": label_rows, "at_time": options.at_time, "on_bad_time": options.on_bad_time}
-        return self.query.run(rows, **given, threads=options.threads)
+        labelled = {"at": label_rows, "at_time": options.at_time, "future": options.future}
+        return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time, **labelled)
 
     def _over_batches(self) -> pa.RecordBatchReader:
         """Return the results over rows in order of time: as they are, or sorted by DuckDB."""

@@ -239,6 +239,11 @@ class PreparedCache:
     query: QuerySpec
     _known: Recent[Hashable, Prepared] = field(default_factory=lambda: Recent(MOST_SCHEMAS))
 
+    @cached_property
+    def at_points(self) -> PreparedCache:
+        """The prepared queries as of points in time, such as those of labels."""
+        return self if self.query.per_row else PreparedCache(self.query.at_points())
+
     def get(self, schema: pa.Schema, *, compiled: bool | None) -> Prepared:
         """Return the prepared query."""
         key = self._key(schema, compiled)

@@ -5,13 +5,14 @@ It knows the columns that the query reads, and the columns of its results, befor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType, TimestampType, VariantType
 
 from sash.aggregates.base import with_fields
@@ -126,6 +127,16 @@ class SparkQuery:
         """Return results whose input rows have the names of the data, if the query writes them in another case."""
         return frame.withColumnsRenamed(self.own_names) if self.query.per_row and self.own_names else frame
 
+    def marked(self, results: DataFrame, names: Sequence[str], metadata: Mapping[str, str]) -> DataFrame:
+        """Return results with metadata for some columns."""
+        if not names:
+            return results
+        columns = [
+            F.col(quote(name)).alias(name, metadata=dict(metadata)) if name in names else F.col(quote(name))
+            for name in results.columns
+        ]
+        return results.select(*columns)
+
     @property
     def result_schema(self) -> StructType:
         """The columns of the result as the user sees them."""
@@ -180,8 +191,9 @@ def refuse_same_names(declared: QuerySpec, frame: DataFrame) -> None:
     """Raise ValueError if two names differ only in case and the session is not case-sensitive."""
     if not ignores_case(frame):
         return
-    added = [declared.result_name(name, window) for name in declared.aggregates for window in declared.windows]
-    names = [*frame.columns, *added] if declared.per_row else [*declared.by, *ADDED, *declared.aggregates]
+    names = (
+        [*frame.columns, *declared.row_columns] if declared.per_row else [*declared.by, *ADDED, *declared.aggregates]
+    )
     known: dict[str, str] = {}
     for name in names:
         if (other := known.setdefault(name.lower(), name)) != name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from sash.durations import Duration, DurationLike, quote, read_duration
@@ -16,7 +17,7 @@ from sash.windows.arguments import (
 )
 from sash.windows.base import NOT_GIVEN
 from sash.windows.calendars import UTC_NAMES, check_zone
-from sash.windows.clocks import CLOSED, TICKS, CalendarClock, Clock
+from sash.windows.clocks import CLOSED, TICKS, CalendarClock, Clock, TailClock
 from sash.windows.periodic import MAX_WINDOWS, UNLIMITED, FilledPeriodic, Periodic
 from sash.windows.time_frame import ZERO, TimeFrame
 from sash.windows.window import Window
@@ -39,6 +40,7 @@ def time(
     empty: bool = False,
     max_windows: int | None = None,
     tz: str | None = None,
+    tail: DurationLike | None = None,
 ) -> Window:
     """Return windows of time: one per row, or with `slide` one every `slide`.
 
@@ -49,6 +51,10 @@ def time(
     with `range`), "left", "both" (the default with `before` and `after`, as RANGE in SQL) or "neither". `exclude`
     leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" the other rows of its time, "group" both. In a stream, the result of
     a row waits until the watermark has passed its window. If fewer than `min_rows` rows of a window have a value, the result is null.
+
+    With `tail`, the window of a row begins at a multiple of it since the epoch, that moment included: `time("30d", tail="1h")` holds the
+    rows from 30 days before the row, or up to an hour earlier. Between two multiples, one partial can stand for all rows, so the state
+    of long windows can be small.
 
     With `slide`, windows are `[start, start + range)`, or `(start, start + range]` with `closed="right"`. Each start is
     a multiple of `slide` since the epoch, plus `offset`. If `slide` is longer than `range`, rows between two windows belong to none. With
@@ -69,7 +75,8 @@ def time(
     Errors: TypeError or ValueError if an argument is not a duration or not positive, or if units differ.
     ValueError if `closed` is "both" or "neither" with `slide`, if `offset`, `empty` or `max_windows` is given without it, if
     `before + after` is negative, if `range` or `slide` is given with `before` or `after`, or if `tz` is not a time zone or given with
-    hours. A stream raises ValueError if `empty` is given.
+    hours. ValueError if `tail` is longer than the window, or given with `slide`, months, `tz` or `before=None`. A stream raises
+    ValueError if `empty` is given.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -79,6 +86,8 @@ def time(
     [3, 9, 4]
     >>> sash.Query({"next": agg.max("load")}, window.time(before=0, after=7), time="minute").run(rows)["next"].to_pylist()
     [9, 9, 4]
+    >>> sash.Query({"n": agg.count()}, window.time(7, tail=5), time="minute").run(rows)["n"].to_pylist()  # minute 9: since 0, not 2
+    [1, 2, 3]
     >>> for row in sash.Query({"peak": agg.max("load")}, window.time(10, slide=5), time="minute").run(rows).to_pylist():
     ...     print(row)
     {'window_start': -5, 'window_end': 5, 'peak': 9}
@@ -99,6 +108,11 @@ def time(
     zone = check_zone(tz, "time")
     if slide is not None and excluded:
         raise ValueError("window.time: exclude= applies to the window of a row. Leave slide= or exclude= out.")
+    if slide is not None and tail is not None:
+        raise ValueError(
+            f"window.time: tail={tail!r} applies to the window of a row; with slide=, windows begin at multiples of the slide. Leave "
+            "slide= or tail= out."
+        )
     if slide is None:
         for name, value in {"offset": offset, "max_windows": max_windows, "empty": empty or None}.items():
             if value is not None:
@@ -107,7 +121,8 @@ def time(
                 )
         check_choice("right" if closed is None else closed, CLOSED, "closed", "time")
     if before is not NOT_GIVEN or after is not NOT_GIVEN:
-        return _frame(before, after, closed or "both", excluded, min_rows, {"range": range, "slide": slide, "tz": tz})
+        others = {"range": range, "slide": slide, "tz": tz}
+        return with_tail(_frame(before, after, closed or "both", excluded, min_rows, others), tail)
     if range is None:
         raise TypeError('window.time needs a length, as in window.time("1h"), or before= and after=.')
     length = read_duration(range, "range", months=True)
@@ -118,7 +133,8 @@ def time(
     ends = None if closed == "right" else closed
     options = options_text(closed=ends, exclude=excluded, min_rows=min_rows, tz=zone)
     text = f"time({quote(length)}{options})"
-    return TimeFrame(length, ZERO, excluded, min_rows=min_rows, text=text, closed=closed or "right", clock=clock)
+    frame = TimeFrame(length, ZERO, excluded, min_rows=min_rows, text=text, closed=closed or "right", clock=clock)
+    return with_tail(frame, tail)
 
 
 @hints_names
@@ -168,6 +184,34 @@ def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, other
     shown = ", ".join(f"{name}={'None' if side is None else quote(side)}" for name, side in sides.items())
     text = f"time({shown}{options_text(closed=None if closed == 'both' else closed, exclude=exclude, min_rows=least)})"
     return TimeFrame(low, high, exclude, min_rows=least, text=text, closed=closed)
+
+
+def with_tail(frame: TimeFrame, tail: DurationLike | None) -> TimeFrame:
+    """Return a frame that begins at multiples of a tail; the frame itself if there is none. Raise ValueError if it does not fit the frame."""
+    if tail is None:
+        return frame
+    if frame.clock.by_calendar:
+        raise ValueError(
+            f"window.time: tail={tail!r} does not apply to months, quarters, years and tz=, whose lengths differ. Use hours or days without "
+            "tz=."
+        )
+    if frame.before is None:
+        raise ValueError(
+            f"window.time: tail={tail!r} needs a begin to move, but before=None is without limit. Leave tail= out."
+        )
+    length = read_duration(tail, "tail")
+    whole = [side for side in (frame.before, frame.after) if side is not None]
+    for side in whole:
+        if side.amount:
+            _check_units(side, length)
+    if frame.after is not None and length.amount > sum(side.amount for side in whole):
+        raise ValueError(
+            f"window.time: tail={tail!r} is longer than the window {frame}, so it would more than double it. Use a shorter tail."
+        )
+    text = f"{frame.text[:-1]}, tail={quote(length)})"
+    # The edge of a tail belongs to the window, whatever `closed` says of the begin.
+    closed = {"right": "both", "neither": "left"}.get(frame.closed, frame.closed)
+    return replace(frame, text=text, closed=closed, clock=TailClock(frame.clock.zone, tail=length))
 
 
 @hints_names

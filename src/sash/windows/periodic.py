@@ -22,11 +22,11 @@ import numpy as np
 
 from sash.durations import Duration, TimeUnit, quote
 from sash.windows.arrays import ranges, search_in_keys
-from sash.windows.base import FOREVER, NEVER, Bounds, Cycle, Interval, Ints, Items, LoopCompiler, Memory, Reach
+from sash.windows.base import FOREVER, NEVER, Bounds, Cycle, Interval, Ints, Items, LoopCompiler, Memory, Points, Reach
 from sash.windows.calendars import UTC_NAMES
 from sash.windows.capabilities import Cuts, Lateness, TimeAxis, TimeSplit, WindowMemory
 from sash.windows.clocks import Clock, first_day_of
-from sash.windows.time_loops import find_periodic, first_needed, starts_of_rows
+from sash.windows.time_loops import find_periodic, find_places, first_needed, starts_of_rows
 from sash.windows.window import ANY_CUTS, TimeWindow, Window
 
 SMALL = 1 << 16
@@ -167,6 +167,34 @@ class Periodic(TimeWindow):
         after = np.maximum(items.span.after, int(times.min(initial=0)) - 1)  # NEVER - length does not fit in 64 bits
         _, held = starts_of_rows(times, items.firsts, after, items.span.now, cycle)
         return int(held.sum(dtype=np.float64)) * (cycle.length // cycle.step)
+
+    # -- as of points ------------------------------------------------------------------------------------------------
+
+    def last_closed(self, items: Items, points: Points, compiler: LoopCompiler) -> Bounds:
+        """Return for each point the last window of the schedule that has ended by then. It may hold no row."""
+        ruler = self.clock.ruler(self, np.concatenate([items.times, points.times]), items.unit)
+        length, period, step, offset = self.cycle(items.unit)
+        # A window `(start, end]` has ended at `end`, as a label comes after rows of its own time; its number is that of the next tick.
+        now = ruler.numbers(points.times + self.shift) - offset
+        if step < length:
+            stops = now // step * step
+            starts = (stops - step) // period * period
+        else:
+            starts = (now - length) // period * period
+            stops = starts + length
+        starts, stops = starts + offset, stops + offset
+        times = ruler.numbers(items.times)
+        first, after = (np.empty(len(starts), np.int64) for _ in range(2))
+        for limits, places in ((starts, first), (stops, after)):
+            compiler(find_places)(times, items.firsts, limits, points.counts, 0, places)
+        return Bounds(first, after, ruler.shown(starts), ruler.shown(stops), items.firsts[:-1])
+
+    @property
+    def closed_split(self) -> TimeSplit | None:
+        """The last window that has ended begins at most its length and the distance of two ends ago."""
+        if self.clock.by_calendar:
+            return None
+        return TimeSplit(lambda unit: Reach(ticks=self.cycle(unit).length + self.cycle(unit).every + self.shift))
 
     # -- streams -----------------------------------------------------------------------------------------------------
 
