@@ -185,7 +185,7 @@ class Query:
         │            hour: time("1h", slide="1m")
         ├─ slices    cut where windows begin (cutty), every 1m; 1,440 per window of day, 60 of hour; shared by day and
         │            hour
-        ├─ compiled  after about 3,000,000 rows in all runs, in about 4 s; with NumPy before that
+        ├─ compiled  after about 2,000,000 rows in all runs, in about 2 s; with NumPy before that
         ├─ sd: stddev(load), n: count(load)  in one pass
         │    algorithm  two_stacks: associative...
         │    partials   n is read from the partial of sd

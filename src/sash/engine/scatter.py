@@ -130,7 +130,7 @@ class ScatteredRows:
     """
 
     def __init__(self, codes: Codes, keys: int, run: LoopCompiler, threads: int = 1) -> None:
-        self.codes = read_only(codes)
+        self.codes = codes
         """The group id of each row."""
         self.run = run
         most = 1 if run(scatter_values) in BY_ROW_NUMBERS else threads
@@ -185,17 +185,10 @@ class ScatteredRows:
         in_threads(len(self._shares), work, range(len(self._shares)))
 
 
-def read_only(values: Values) -> Values:
-    """Return an array as one that is not writable, as columns of Arrow are: Numba would compile a loop once for each kind of array."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
-
-
 def as_plain(column: Values) -> tuple[Values, Values]:
     """Return a column as numbers to move, and memory for them: the values do not matter, so one loop serves all types of a size."""
     plain = column.view(PLAIN[column.dtype.itemsize])
-    return read_only(plain), empty_array((len(plain),), plain.dtype)
+    return plain, empty_array((len(plain),), plain.dtype)
 
 
 def compile_moves(run: LoopCompiler) -> None:
