@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.emitted import results_of
 from helpers.pairwise import some
 from helpers.windows import examples, seconds
 from pyspark import SparkFiles
@@ -41,7 +42,7 @@ from sash.spark.streaming.stream_task import StreamTask
 from sash.state.fingerprint import fingerprint_query
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP, HASH
-from sash.workers.packing import GUARD, RESULTS, ROWS, packing, unpacking
+from sash.workers.packing import GUARD, ROWS, packing
 from sash.workers.spread import spread_out
 
 TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
@@ -119,8 +120,7 @@ class Stream:
 
     def _results(self, given: list[Row]) -> list[dict[str, Any]]:
         self.answered += given
-        blobs = pa.record_batch({RESULTS: pa.array([row[RESULTS] for row in given], pa.binary())})
-        return [row for batch in unpacking("")(iter([blobs])) for row in batch.to_pylist()]
+        return results_of(given, self.task.worker.results)
 
     def counted(self, name: str) -> int:
         """Return how many rows were counted so."""

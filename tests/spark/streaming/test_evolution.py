@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.cases import SOAK
+from helpers.emitted import results_of
 from pyspark import SparkFiles
 from pyspark.sql import Row, SparkSession
 
@@ -33,7 +34,7 @@ from sash.state.regroup import agree, split_state
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP, HASH
 from sash.workers.packing import BUCKETS as IN_METADATA
-from sash.workers.packing import GUARD, RESULTS, ROWS, bucket_places, unpacking
+from sash.workers.packing import GUARD, ROWS, bucket_places
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.int64()})
@@ -81,6 +82,7 @@ class Buckets:
 
     def __init__(self, task: StreamTask, states: list[tuple[int, Row]] | None = None) -> None:
         tester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
+        self.task = task
         self.tester = tester(
             defer(task),
             timeMode="EventTime",
@@ -90,6 +92,7 @@ class Buckets:
 
     def restart(self, task: StreamTask) -> None:
         """Continue from the same state with another query."""
+        self.task = task
         self.tester.processor = defer(task)
         self.tester.processor.init(self.tester.handle)
 
@@ -111,8 +114,7 @@ class Buckets:
         return self._results(self.tester.setWatermark(BEGIN // 1000 + int(second * 1000)))
 
     def _results(self, given: list[Row]) -> list[dict[str, Any]]:
-        blobs = pa.record_batch({RESULTS: pa.array([row[RESULTS] for row in given], pa.binary())})
-        return [row for batch in unpacking("")(iter([blobs])) for row in batch.to_pylist()]
+        return results_of(given, self.task.worker.results)
 
     def base(self, group: int) -> bytes:
         """Return the base of a bucket that has one shard."""
