@@ -29,7 +29,7 @@ from sash.state.codec import as_schema
 from sash.state.lives import Lives, split_lives
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
-from sash.state.state_log import PREFIX, Origins, diff, split_prefixes
+from sash.state.state_log import Origins, as_slices, diff_group, rows_and_slices
 from sash.state.watermark import MicroBatch
 from sash.windows.base import NEVER, Flags, Ints, Span
 
@@ -161,18 +161,16 @@ class PrefixState(RowState):
         """Return the state as named arrays."""
         arrays = super().to_arrays()
         if self.prefixes is not None and len(self.prefixes):
-            arrays |= {f"{PREFIX}{name}": array for name, array in slices_to_arrays(self.prefixes).items()}
+            arrays |= as_slices(slices_to_arrays(self.prefixes))
         return arrays
 
     def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
         """Return what the last micro-batch changed between the arrays before and after it: rows, and prefixes by themselves."""
-        (rows_before, before), (rows_after, after) = split_prefixes(before), split_prefixes(after)
-        delta = super().to_delta(rows_before, rows_after)
-        return delta | {f"{PREFIX}{name}": array for name, array in diff(before, after, self.prefix_origins).items()}
+        return diff_group(before, after, self.origins, self.prefix_origins)
 
     def from_arrays(self, arrays: Arrays) -> None:
         """Continue from the arrays of another state of the same query."""
-        rows, prefixes = split_prefixes(arrays)
+        rows, prefixes = rows_and_slices(arrays)
         super().from_arrays(rows)
         self.prefixes = slices_from_arrays(self.prepared, prefixes) if prefixes else None
 

@@ -26,7 +26,7 @@ from sash.engine.row_block import RowBlock
 from sash.kernels.array_codec import Arrays
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.lives import Lives, first_end, split_lives
-from sash.state.state_log import Origins, diff
+from sash.state.state_log import Origins, diff_group
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, NEVER, Flags, Ints, Items, Memory, Span
 
@@ -257,7 +257,7 @@ class RowState:
 
     def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
         """Return what the last micro-batch changed between the arrays before and after it."""
-        return diff(before, after, self.origins)
+        return diff_group(before, after, self.origins)
 
     def from_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Continue from the arrays of another state of the same query."""

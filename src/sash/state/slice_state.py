@@ -27,7 +27,7 @@ from sash.kernels.fused_partial import shape_from
 from sash.slices.cuts import Borders, borders_of, latest_so_far
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.row_state import StateSize, first_due
-from sash.state.state_log import Origins, diff
+from sash.state.state_log import Origins, as_slices, diff_group, rows_and_slices
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, Flags, Ints, Span, whole_span
 
@@ -170,16 +170,17 @@ class SliceState:
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the state as named arrays."""
-        return {} if self.slices is None or not len(self.slices) else slices_to_arrays(self.slices)
+        return {} if self.slices is None or not len(self.slices) else as_slices(slices_to_arrays(self.slices))
 
     def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
         """Return what the last micro-batch changed between the arrays before and after it."""
-        return diff(before, after, self.origins)
+        return diff_group(before, after, slices=self.origins)
 
     def from_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Continue from the arrays of another state of the same query."""
-        if arrays:
-            self.slices = slices_from_arrays(self.prepared, arrays)
+        _, slices = rows_and_slices(arrays)
+        if slices:
+            self.slices = slices_from_arrays(self.prepared, slices)
 
 
 def slices_to_arrays(slices: SliceBlock) -> dict[str, npt.NDArray[Any]]:

@@ -62,7 +62,7 @@ def _arrays(column: pa.Array) -> tuple[Any, Any]:
     is_time = pa.types.is_timestamp(dtype) or pa.types.is_duration(dtype)
     if not is_time and dtype not in NUMBERS:
         return column.to_pylist(), []
-    is_valid = as_numpy(column.is_valid()) if column.null_count else []
+    is_valid: Any = as_numpy(column.is_valid()) if column.null_count else []
     if not is_time:
         return as_numpy(column.view(pa.int32()) if pa.types.is_date32(dtype) else column), is_valid
     unit = f"{'m' if pa.types.is_duration(dtype) else 'M'}8[{dtype.unit}]"

@@ -26,7 +26,7 @@ from sash.spark.streaming import state_cache
 from sash.spark.streaming.bucket import STATES, defer
 from sash.spark.streaming.checkpoint import SHARD
 from sash.spark.streaming.initial_state import Regrouping, check_committed
-from sash.spark.streaming.shards import CHANGES, SHARDS, STATE, decompressed
+from sash.spark.streaming.shards import LOG, STATE, decompressed
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import read_state_header, table_bytes
 from sash.state.fingerprint import fingerprint_query
@@ -118,7 +118,7 @@ class Buckets:
 
     def base(self, group: int) -> bytes:
         """Return the base of a bucket that has one shard."""
-        return decompressed(self.tester.peekMapState(SHARDS, group)[(1,)])
+        return decompressed(self.tester.peekMapState(LOG, group)[(1, 0)])
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_a_bucket_without_state_knows_that_it_had_no_new_windows() -> None:
     stream = Buckets(task_of(OLDER))
     stream.batch([(0, 21.0, 1)])
     assert len(stream.pass_time(45)) == 2
-    assert stream.tester.peekMapState(SHARDS, 0) == {}
+    assert stream.tester.peekMapState(LOG, 0) == {}
     stream.restart(task_of(NEWER, evolve=True))
     stream.batch([(0, 46.0, 5), (0, 51.0, 6)])
     given = {(row["window"], second_of(row["window_start"])): row for row in stream.pass_time(200)}
@@ -247,8 +247,10 @@ def test_buckets_that_have_changed_at_different_times_cannot_be_joined() -> None
                 GROUP: group,
                 SHARD: 1,
                 STATE: as_struct(stream.tester.peekValueState(STATE, group)),
-                SHARDS: as_struct(stream.tester.peekMapState(SHARDS, group)[(1,)]),
-                CHANGES: None,
+                LOG: [
+                    {"number": number, "user_map_value": as_struct(entry)}
+                    for (_, number), entry in sorted(stream.tester.peekMapState(LOG, group).items())
+                ],
             }
             for group in (0, 1)
         ]

@@ -24,11 +24,9 @@ from pyspark.sql.streaming import stateful_processor as api
 from sash.columns.read_column import readable
 from sash.spark import COUNTED
 from sash.spark.streaming.shards import (
-    CHANGE_KEY,
-    CHANGES,
+    LOG,
+    LOG_KEY,
     MILLISECOND,
-    SHARD_KEY,
-    SHARDS,
     STATE,
     STORED,
     BucketStore,
@@ -59,8 +57,7 @@ class BucketProcessor:
     task: StreamTask
     handle: api.StatefulProcessorHandle
     state: api.ValueState
-    shards: api.MapState
-    changes: api.MapState
+    log: api.MapState
 
     def add_rows(self, key: Any, rows: Iterator[Row], times: api.TimerValues) -> Iterator[Row]:
         """Add the rows of a bucket that arrived in this micro-batch."""
@@ -86,7 +83,7 @@ class BucketProcessor:
             self._set_timer(None, None, store.head.due)
 
     def _store(self, bucket: int) -> BucketStore:
-        return BucketStore(self.task, bucket, self.state, self.shards, self.changes)
+        return BucketStore(self.task, bucket, self.state, self.log)
 
     def _guard(self, buckets: int) -> None:
         """Raise ValueError if the checkpoint belongs to a different query. The guard always has state, other buckets may have none."""
@@ -181,8 +178,7 @@ def defer(task: StreamTask) -> api.StatefulProcessor:
 
         def init(self, handle: api.StatefulProcessorHandle) -> None:
             """Open the state variables, in the driver too."""
-            shards, log = handle.getMapState(SHARDS, SHARD_KEY, STORED), handle.getMapState(CHANGES, CHANGE_KEY, STORED)
-            self.opened = (handle, handle.getValueState(STATE, STORED), shards, log)
+            self.opened = (handle, handle.getValueState(STATE, STORED), handle.getMapState(LOG, LOG_KEY, STORED))
             self.processor: Any = None
 
         def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: api.TimerValues) -> Iterator[Row]:  # noqa: N802, N803

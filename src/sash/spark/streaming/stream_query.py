@@ -1,7 +1,7 @@
-"""StreamQuery: a query on a streaming DataFrame. Rows packed by bucket, one stateful operator, results unpacked.
+"""StreamQuery: a query on a streaming DataFrame. Rows packed by bucket, one stateful operator, results as arrays.
 
-    rows ──► packed by bucket ──► transformWithState ──► results unpacked
-             mapInArrow           bucket.py, RocksDB     mapInArrow
+    rows ──► packed by bucket ──► transformWithState ──► results as arrays ──► rows
+             mapInArrow           bucket.py, RocksDB     inline, or mapInArrow if results have lists, maps or structs
 
 With a state for each key, Spark would call Python for each key of each micro-batch. A bucket holds many keys, and their state
 is one value. The number of buckets is part of the state.
