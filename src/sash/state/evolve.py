@@ -21,9 +21,9 @@ from sash.state.carried_partials import carry_partials
 from sash.state.codec import read_table, table_bytes
 from sash.state.evolved_states import EvolvedStates, Handover, Leaf, NewResult, Node, StateOf, new_leaf
 from sash.state.fingerprint import AGGREGATES, CODE, KEYS, WINDOWS, Fingerprint, changed_functions, changes
-from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.state_log import arrays_by_group, as_slices, rows_and_slices
+from sash.state.stored_items import StoredItems
 from sash.state.window_states import WINDOWS as NAMES
 from sash.state.window_states import StateOptions
 
@@ -261,9 +261,7 @@ class Evolution:
         return leaf
 
 
-def fill(
-    state: RowState | SliceState, prepared: Prepared, arrays: Arrays, parts: Sequence[Any], kept: set[str]
-) -> None:
+def fill(state: StoredItems, prepared: Prepared, arrays: Arrays, parts: Sequence[Any], kept: set[str]) -> None:
     """Give a state the content of a stored one, which may have other columns, partials and windows."""
     own, slices = rows_and_slices(arrays)
     if "rows" not in own:

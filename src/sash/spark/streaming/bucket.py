@@ -39,7 +39,7 @@ from sash.state.codec import as_schema, encode_state, read_state_header, read_ta
 from sash.state.evolve import StoredState, check_evolves
 from sash.state.fingerprint import changes, check_same_query
 from sash.state.regroup import join_states
-from sash.state.row_state import StateSize
+from sash.state.stored_items import StateSize
 from sash.state.stream_state import Emitted, first_in_time
 from sash.workers.bad_times import check_times, split_times
 from sash.workers.packing import BUCKETS, GUARD, ROWS
