@@ -156,7 +156,7 @@ def test_a_query_can_be_sent_to_another_process() -> None:
 def test_compiled_functions_are_kept_between_runs() -> None:
     query = sash.sql(TEXT)
     query.run(readings())
-    (kept,) = query._queries.values()
+    ((kept,),) = query._queries.values()
     cache = kept._cache
     query.run(readings())
     assert kept._cache is cache is not None

@@ -39,6 +39,7 @@ CALLS: dict[str, tuple[Aggregate[Any], str]] = {
     "histogram": (agg.histogram("x", EDGES), ""),
     "intercept": (agg.intercept("y", "x"), "regr_intercept(y, x)"),
     "kurtosis": (agg.kurtosis("x"), ""),  # DuckDB's is another one
+    "kurtosis_samp": (agg.kurtosis_samp("x"), "kurtosis(x)"),
     "last": (agg.last("w"), "last(w)"),
     "last_n": (agg.last_n("x", 5), ""),
     "max": (agg.max("w"), "max(w)"),
@@ -56,6 +57,7 @@ CALLS: dict[str, tuple[Aggregate[Any], str]] = {
     "r_squared": (agg.r_squared("y", "x"), "regr_r2(y, x)"),
     "rank": (agg.rank("x"), ""),
     "skewness": (agg.skewness("x"), ""),  # neither is this one the same
+    "skewness_samp": (agg.skewness_samp("x"), "skewness(x)"),
     "slope": (agg.slope("y", "x"), "regr_slope(y, x)"),
     "spread": (agg.spread("x"), "max(x) OVER frame - min(x) OVER frame"),
     "stddev": (agg.stddev("x"), "stddev_samp(x)"),

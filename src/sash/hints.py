@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 MOST_NAMES = 20
 """The number of names that a message lists."""
@@ -41,3 +47,34 @@ def no_attribute(module: str, name: str, valid: Iterable[str], habits: Mapping[s
     """
     hint = f" Use {habits[name]}." if name in habits else did_you_mean(name, valid)
     return AttributeError(f"{module} has no attribute {name!r}.{hint}", name=name)
+
+
+def reject_unknown(
+    unknown: Callable[[str, str], TypeError],
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Return a decorator: a call with a parameter that does not exist raises what `unknown(function, parameter)` returns.
+
+    Python would name the parameter, but not say what to write instead, or say that another one is missing.
+
+    >>> @reject_unknown(lambda function, name: TypeError(f"{function} has no {name}="))
+    ... def rows(range): ...
+    >>> rows(length=3)
+    Traceback (most recent call last):
+      ...
+    TypeError: rows has no length=
+    """
+
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        parameters = inspect.signature(function).parameters
+        named = {name for name, parameter in parameters.items() if parameter.kind is not parameter.VAR_KEYWORD}
+
+        @wraps(function)
+        def checked(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+            for name in options:
+                if name not in named:
+                    raise unknown(function.__name__, name)
+            return function(*arguments, **options)
+
+        return checked
+
+    return decorate

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, 
 from sash.durations import DurationLike, read_duration
 from sash.hints import did_you_mean
 from sash.plan.query_spec import QuerySpec
+from sash.windows.arguments import parameter_of_window
 
 Kind = TypeVar("Kind")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -52,6 +53,7 @@ COUNT = Option(None, "{given} is not valid. Use an integer of at least 1.", is_c
 COMPILED = Option(
     None, "{given} is not valid. Use True, False or None.", lambda v: isinstance(v, bool | None), TypeError
 )
+WIDE = Option(False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError)
 MODE = Option(
     "append", '{given} does not exist. Use "append" (each window once, when final) or "update" (on every change).'
 )
@@ -82,9 +84,12 @@ class ForAllData(TypedDict, total=False):
 
     - `compiled`: True compiles everything that can be compiled, False interprets all aggregates. Default: None, which
       compiles when that is faster than NumPy for the rows of all runs together.
+    - `wide`: True makes columns of results that hold several: `p` of several quantiles becomes `p_0.5` and `p_0.9`, a histogram has a
+      column for each bin, and `per_value` one for each value, which only data in this process knows. Default: False.
     """
 
     compiled: Annotated[bool | None, COMPILED]
+    wide: Annotated[bool, WIDE]
 
 
 class InThisProcess(TypedDict, total=False):
@@ -228,6 +233,7 @@ NAMES_ELSEWHERE = {
     **dict.fromkeys(("num_partitions", "partitions", "numPartitions"), "buckets"),
     **dict.fromkeys(("return_type", "dtype", "dtypes"), "types"),
     **dict.fromkeys(("engine", "jit"), "compiled"),
+    **dict.fromkeys(("unnest", "explode", "expand", "pivot", "flatten"), "wide"),
 }
 """Options by the names that other libraries use."""
 ALL_OPTIONS = "Options: see `sash.options`."
@@ -240,7 +246,7 @@ def declared_options(options_class: Any) -> dict[str, tuple[Any, Option]]:
     """Return the type and the declaration of each option, by name.
 
     >>> [name for name in declared_options(TableOptions)]
-    ['compiled', 'threads', 'at', 'at_time', 'future']
+    ['compiled', 'wide', 'threads', 'at', 'at_time', 'future']
     """
     return {name: get_args(annotation)[:2] for name, annotation in options_class.__annotations__.items()}
 
@@ -251,7 +257,7 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
     Raises TypeError or ValueError if an option does not exist, does not apply to this data, or has a wrong value.
 
     >>> dict(read_options(TableOptions, {"threads": 2}))
-    {'compiled': None, 'threads': 2, 'at': None, 'at_time': None, 'future': False}
+    {'compiled': None, 'wide': False, 'threads': 2, 'at': None, 'at_time': None, 'future': False}
     """
     declared = declared_options(options_class)
     for name in given:
@@ -278,6 +284,8 @@ def _wrong_option(options_class: Any, name: str) -> TypeError:
         hint = did_you_mean(name, names)
         if name in {field.name for field in fields(QuerySpec)}:
             hint = f" Pass it to the query: Query({name}=…)."
+        elif (hint_of_window := parameter_of_window(name)) is not None:
+            hint = hint_of_window
         elif NAMES_ELSEWHERE.get(name) in names:
             hint = f" Use {NAMES_ELSEWHERE[name]}=."
         known = f"{data} has the options {', '.join(names)}."

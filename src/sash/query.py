@@ -9,10 +9,11 @@ from sash.aggregates.base import Aggregate
 from sash.aggregates.naming import as_literal
 from sash.durations import DurationLike
 from sash.expressions import ColumnLike, Computed
-from sash.hints import did_you_mean
+from sash.hints import did_you_mean, reject_unknown
 from sash.options import AnyOptions, ReaderOptions, SparkStreamOptions, SparkTableOptions, TableOptions, with_options
 from sash.plan.query_spec import parse_query
 from sash.windows import Window
+from sash.windows.arguments import parameter_of_window
 
 if TYPE_CHECKING:  # pyarrow takes long to import, and the others are optional
     import pandas as pd
@@ -34,6 +35,8 @@ NAMES_ELSEWHERE = {
     **dict.fromkeys(("on", "ts", "timestamp", "time_column", "time_col", "index_column"), "time"),
     **dict.fromkeys(("order", "orderby", "sort_by", "sort"), "order_by"),
     **dict.fromkeys(("watermark", "delay", "allowed_lateness"), "lateness"),
+    **dict.fromkeys(("aggs", "agg", "aggregations", "metrics", "features", "functions"), "aggregates"),
+    **dict.fromkeys(("window", "frame", "frames", "over", "rolling"), "windows"),
 }
 """The parameters of `Query`, by the names that other libraries use."""
 
@@ -59,19 +62,20 @@ class Query:
     {'household': 2, 'window_start': 0, 'window_end': 10, 'peak': 1.5, 'mean': 1.5}
     """
 
+    @reject_unknown(lambda _, name: _unknown_parameter(name))
     def __init__(
         self,
         aggregates: Mapping[str, Aggregate[Any]] | Sequence[Aggregate[Any]] | Aggregate[Any],
         windows: Window | Mapping[str, Window] | Sequence[Window],
-        by: ColumnLike | Sequence[ColumnLike] = (),
+        by: ColumnLike | Sequence[ColumnLike] | None = None,
         time: str | None = None,
-        order_by: str | Sequence[str] = (),
+        order_by: str | Sequence[str] | None = None,
         algorithm: str = "auto",
         lateness: DurationLike | None = None,
         *,
         objective: Literal["throughput", "latency"] = "throughput",
         slicing: Literal["auto", "cutty", "pairs", "panes", "none"] = "auto",
-        **unknown: Never,
+        **_: Never,
     ) -> None:
         """Parse and validate the query.
 
@@ -98,8 +102,6 @@ class Query:
         >>> query.run(pa.table({"minute": [3, 8], "load": [2.0, 5.0]})).column_names
         ['minute', 'load', 'max_load_time_5', 'max_load_rows_2', 'count_time_5', 'count_rows_2']
         """
-        for name in unknown:
-            raise _unknown_parameter(name)
         self._declared = parse_query(aggregates, windows, by, time, order_by, algorithm, objective, slicing, lateness)
         self._cache: PreparedCache | None = None
 
@@ -308,6 +310,8 @@ def _unknown_parameter(name: str) -> TypeError:
     hint = did_you_mean(name, parameters)
     if name in NAMES_ELSEWHERE:
         hint = f" Use {NAMES_ELSEWHERE[name]}=."
+    elif (hint_of_window := parameter_of_window(name)) is not None:
+        hint = hint_of_window
     elif name in AnyOptions.__annotations__:
         hint = f" Pass it to run: query.run(data, {name}=…)."
     return TypeError(f"Query has no parameter {name!r}.{hint} The parameters are {', '.join(parameters)}.")

@@ -15,7 +15,7 @@ from sash.query import Query
 
 if TYPE_CHECKING:
     from sash.backends.base import Backend
-    from sash.language.translate import Statement
+    from sash.language.translate import Statement, WindowQuery
     from sash.plan.explanation import Explanation
 
 CHANGE = "change"
@@ -98,26 +98,30 @@ def translate(text: str, time: str | None, quote: str = '"') -> Statement:
     return read(text, time, quote)
 
 
-def plain_query(statement: Statement, time: str | None) -> Query:
-    """Return the query over the windows of a statement, without the SQL around it."""
-    windows = statement.windows
+def plain_query(declared: WindowQuery) -> Query:
+    """Return the query over windows, without the SQL around it."""
+    windows = declared.windows
     has_names = [*windows] != [window.kind for window in windows.values()]
     single = windows if has_names else next(iter(windows.values()))
-    return Query(statement.aggregates, single, by=list(statement.by), time=time, order_by=list(statement.order_by))
+    order_by = list(declared.order_by)
+    return Query(declared.aggregates, single, by=list(declared.by), time=declared.time, order_by=order_by)
 
 
 class SqlQuery(Query):
-    """A query with SQL before its windows (FROM, WHERE) and after them (expressions, HAVING, ORDER BY, LIMIT)."""
+    """Queries with SQL before their windows (FROM, WHERE) and after them (expressions, HAVING, ORDER BY, LIMIT).
+
+    There are several queries if OVER names several keys, orders, or sets of aggregates. They run one after the other: each adds columns.
+    """
 
     def __init__(self, text: str, statement: Statement, time: str | None = None) -> None:
         self._text = text
         self._given_time = time
         self._statements = {'"': statement}
         """The text for each engine, by its quote around names."""
-        self._queries: dict[tuple[str, str | None], Query] = {}
-        """The query over rows, by quote and time column: it keeps what was compiled."""
-        if statement.time is not None or not statement.needs_time:  # otherwise the data will tell
-            self.__dict__.update(self._query('"', statement.time).__dict__)
+        self._queries: dict[tuple[Any, ...], list[Query]] = {}
+        """The queries over rows, by what they depend on: they keep what was compiled."""
+        if not statement.needs_time:  # otherwise the data will tell
+            self.__dict__.update(self._queries_of(statement, '"')[0].__dict__)
 
     @with_options
     def run(self, data: Any = None, **options: Any) -> Any:  # FROM may name the data
@@ -126,27 +130,35 @@ class SqlQuery(Query):
         `data` is data of any kind that `Query.run` accepts, or a Spark session whose tables FROM names. It is left out if FROM
         names a file. `options` are those of `Query.run`.
         """
-        backend, rows, statement, query = self._resolve(data)
+        backend, rows, statement, queries = self._resolve(data)
         selection = _for_stream(statement.selection, options)
-        rows = self._before(backend, rows, statement)
-        results = query.run(rows, **options)
+        results = rows = self._before(backend, rows, statement)
+        for query in queries:
+            has_labels = options.get("at") is not None
+            results = query.run(rows if has_labels else results, **options)
+            if has_labels:
+                options = {**options, "at": results}
         return results if selection is None else backend.select(results, selection)
 
     @with_options
     def explain(self, data: Any = None, **options: Any) -> Explanation:
-        """Return the plan of the windows and aggregates; see `Query.explain`."""
-        statement = self._statement('"')
+        """Return the plan of the windows and aggregates; see `Query.explain`. It has the plans of all queries."""
+        statement, rows = self._statement('"'), None
         if data is None and not statement.is_path:
-            return self._query('"', statement.time or "time").explain(None, **options)
-        _, rows, _, query = self._resolve(data)
-        return query.explain(rows, **options)
+            queries = self._queries_of(statement.with_time("time") if statement.needs_time else statement, '"')
+        else:
+            _, rows, _, queries = self._resolve(data)
+        plans = [query.explain(rows, **options) for query in queries]
+        return replace(plans[0], following=tuple(plans[1:]))
 
     @with_options
     def schema(self, data: Any = None, **options: Any) -> Any:  # as for run
         """Return the schema of the result; see `Query.schema`."""
-        backend, rows, statement, query = self._resolve(data)
+        backend, rows, statement, queries = self._resolve(data)
         selection = _for_stream(statement.selection, options)
-        results = query.schema(self._before(backend, rows, statement), **options)
+        before = self._before(backend, rows, statement)
+        schemas = [query.schema(before, **options) for query in queries]
+        results = schemas[0] if len(schemas) == 1 else backend.join_schemas(schemas)
         return results if selection is None else backend.select_schema(rows, results, selection)
 
     def to_sql(self) -> str:
@@ -158,22 +170,31 @@ class SqlQuery(Query):
             self._statements[quote] = translate(self._text, self._given_time, quote)
         return self._statements[quote]
 
-    def _query(self, quote: str, time: str | None) -> Query:
-        if (quote, time) not in self._queries:
-            self._queries[quote, time] = plain_query(self._statement(quote), time)
-        return self._queries[quote, time]
+    def _queries_of(self, statement: Statement, quote: str, zone: str | None = None) -> list[Query]:
+        """Return the queries of a statement, for an engine and the time zone of its session."""
+        key = (quote, statement.time, zone, len(statement.queries))
+        if key not in self._queries:
+            self._queries[key] = [plain_query(declared) for declared in statement.queries]
+        return self._queries[key]
 
-    def _resolve(self, data: Any) -> tuple[Backend[Any], Any, Statement, Query]:
-        """Return the kind of data, the rows that FROM names, the statement for this engine and its time column, and the query."""
+    def _resolve(self, data: Any) -> tuple[Backend[Any], Any, Statement, list[Query]]:
+        """Return the kind of data, the rows that FROM names, the statement for this engine and its time column, and the queries."""
         from sash.backends.registry import backend_of, table_of  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
 
         statement = self._statement('"')
         rows = table_of(data, statement.table, is_path=statement.is_path)
         backend = backend_of(rows)
         statement = self._statement(backend.quote)
-        if statement.time is None and statement.needs_time:
-            statement = replace(statement, time=only_time(backend.time_columns(rows)))
-        return backend, rows, statement, self._query(backend.quote, statement.time)
+        if statement.needs_time:
+            statement = statement.with_time(only_time(backend.time_columns(rows)))
+        if not backend.reads_cheaply:
+            statement = statement.with_fewest_queries()
+        if backend.is_stream:
+            statement.check_one_query()
+        zone = backend.session_zone(rows, statement.time) if statement.time is not None else None
+        if zone is not None:
+            statement = statement.with_zone(zone)
+        return backend, rows, statement, self._queries_of(statement, backend.quote, zone)
 
     def _before(self, backend: Backend[Any], rows: Any, statement: Statement) -> Any:
         """Return the rows that WHERE keeps, with the columns that the query needs."""
@@ -196,6 +217,9 @@ class SqlQuery(Query):
 
 def _for_stream(selection: Selection | None, options: Mapping[str, Any]) -> Selection | None:
     """Return the selection from results of a stream, with the columns that options add. Raise ValueError if it would lose some of them."""
+    if selection is not None and options.get("wide"):
+        problem = "wide=True does not apply to a text with a select list of its own"
+        raise ValueError(f"{problem}. Name the entries, as in quantile_cont(load, 0.9) AS p90.")
     mode, late = options.get("mode"), options.get("late")
     if selection is None or (mode != "update" and late != "keep"):
         return selection

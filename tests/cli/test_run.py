@@ -139,6 +139,7 @@ def test_nanoseconds_survive(tmp_path: Path) -> None:
         "SELECT ts, plug, load - avg(load) OVER (ORDER BY ts ROWS 3 PRECEDING) AS rise FROM t WHERE load > 100",
         "SELECT plug, last(load) AS newest FROM t [ROWS 7 SLIDE 3 ON ts] GROUP BY plug HAVING last(load) > 200 ORDER BY newest DESC LIMIT 5",
         "SELECT count(*) AS n FROM t [SESSION 10 MINUTES ON ts] GROUP BY upper(plug)",
+        "SELECT max(load) OVER (ORDER BY ts ROWS 3 PRECEDING) AS a, min(load) OVER (ORDER BY ts ROWS 9 PRECEDING) AS b FROM t",
     ],
 )
 @pytest.mark.parametrize("ordered", [False, True])
@@ -150,6 +151,14 @@ def test_batches_give_the_results_of_a_table(text: str, folder: Path, rows: pa.T
     one, other = (read(folder / f"{name}.parquet") for name in ("--no-batches", "--batches"))
     assert one.schema == other.schema
     assert sorted(map(repr, one.to_pylist())) == sorted(map(repr, other.to_pylist()))
+
+
+def test_several_orders_need_all_rows(folder: Path, rows: pa.Table) -> None:
+    text = "SELECT ts, lag(load) OVER (ORDER BY ts) AS a, max(load) OVER (PARTITION BY plug ORDER BY ts) AS b FROM t"
+    sash("run", text, "-i", "readings.parquet", "-o", "out.parquet", cwd=folder)
+    assert read(folder / "out.parquet").equals(library.sql(text).run(rows))
+    done = sash("run", text, "-i", "readings.parquet", "--batches", cwd=folder, code=1)
+    assert b"Leave --batches and --lateness out" in done.stderr
 
 
 def test_labels_get_the_values_of_their_time(folder: Path, rows: pa.Table) -> None:

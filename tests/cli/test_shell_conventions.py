@@ -22,6 +22,7 @@ import sash as library
 from sash.cli.app import app
 
 TEXT = "SELECT household, max(load) AS peak FROM t [RANGE 1 HOUR SLIDE 20 MINUTES ON ts] GROUP BY household"
+PER_ROW = "SELECT max(load) AS peak FROM t [RANGE 1 HOUR ON ts]"
 SUMS = "SELECT sum(x) AS s FROM t [RANGE 10 SLIDE 10 ON at]"
 SCHEMA = pa.schema({"at": pa.int64(), "x": pa.int64()})
 
@@ -48,7 +49,15 @@ def start_stream(folder: Path, *options: str, **env: str) -> subprocess.Popen[by
         (["run", TEXT, "-i", "readings.parquet", "--output-format", "xlsx"], ["There is no format 'xlsx'"]),
         (["run", TEXT, "-i", "text.parquet"], ["Cannot read 'text.parquet' as Parquet"]),
         (["run", TEXT, "-i", "-"], ["nothing on standard input"]),
-        (["run", TEXT, "-i", "readings.parquet", "--lateness", "soon"], ["lateness='soon' is not a duration"]),
+        (["run", TEXT, "-i", "readings.parquet", "--lateness", "soon"], ["--lateness soon is not a duration"]),
+        (
+            ["run", TEXT.replace(" ON ts", ""), "-i", "text.csv"],
+            ["No column of the data holds times", "or with --time ts."],
+        ),
+        (["run", TEXT, "-i", "readings.parquet", "--at", "text.csv"], ["--at does not apply to time"]),
+        (["run", PER_ROW, "-i", "readings.parquet", "--at", "text.csv"], ["have no column 'ts'", "--at-time when"]),
+        (["run", f"{TEXT} EMIT CHANGES", "-i", "readings.parquet"], ["use Python, query.run(stream"]),
+        (["live", TEXT, "-i", "empty", "--host", "0.0.0.0"], ["--host 0.0.0.0 lets other machines", "Pass --token"]),  # noqa: S104 — the error is what is tested
         (["run", TEXT, "-i", "readings.parquet", "--at-time", "ts"], ["--at"]),
         (["run", TEXT, "-i", "-", "--at", "-"], ["cannot both come from standard input"]),
         (["run", TEXT, "-i", "empty"], ["has no files"]),
@@ -59,6 +68,7 @@ def start_stream(folder: Path, *options: str, **env: str) -> subprocess.Popen[by
 )
 def test_an_error_is_one_message_and_exit_code_1(arguments: list[str], words: list[str], folder: Path) -> None:
     (folder / "text.parquet").write_text("no parquet", "utf-8")
+    (folder / "text.csv").write_text("x\n1\n", "utf-8")
     (folder / "empty").mkdir()
     before = sorted(folder.iterdir())
     done = sash(*arguments, cwd=folder, code=1)

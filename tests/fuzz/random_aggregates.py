@@ -29,7 +29,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("arg_max", "arg_min"), ("ordered or ranked", "")),
     **dict.fromkeys(("sum", "mean"), ("summed",)),
     **dict.fromkeys(("product", "sum_of_squares", "geometric_mean", "variance", "var_pop", "stddev", "stddev_pop"), ("small",)),
-    **dict.fromkeys(("skewness", "kurtosis", "ewm_sum", "ewm_mean", "ewm_variance", "ewm_stddev"), ("small",)),
+    **dict.fromkeys(("skewness", "skewness_samp", "kurtosis", "kurtosis_samp", "ewm_sum", "ewm_mean", "ewm_variance", "ewm_stddev"), ("small",)),
     **dict.fromkeys(("covariance", "correlation", "weighted_mean", "slope", "intercept", "r_squared"), ("small", "small")),
     "spread": ("number or time",),
     **dict.fromkeys(("median", "quantile"), ("number or time",)),

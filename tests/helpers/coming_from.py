@@ -74,6 +74,8 @@ def by_pandas(task: Task, data: dict[str, pd.DataFrame]) -> Rows:
     found = evaluate(task.code["pandas"], pd=pd, cards=cards, timed=timed, **data)
     if isinstance(found, pd.DataFrame):
         return [tuple(row) for row in found.to_numpy()]
+    if found.index.nlevels == 1:  # one value for each row, as of shift
+        return list(zip(payments["card"], payments["ts"], found, strict=True))
     if isinstance(found.index[0][1], pd.Timestamp):
         return [(*key, value) for key, value in found.items()]
     return [(key[0], payments["ts"][key[1]], value) for key, value in found.items()]

@@ -69,6 +69,19 @@ def kurtosis_of(values: Sequence[float]) -> float:
     return float(len(values) * power_sum(values, 4) / (m2 * m2)) - 3 if m2 else NAN
 
 
+def sample_skewness_of(values: Sequence[float]) -> float:
+    n, m2 = len(values), power_sum(values, 2)
+    return float(n * power_sum(values, 3)) / (n - 1) / (n - 2) / (float(m2) / (n - 1)) ** 1.5 if m2 else NAN
+
+
+def sample_kurtosis_of(values: Sequence[float]) -> float:
+    n, m2 = len(values), power_sum(values, 2)
+    if not m2:
+        return NAN
+    fourth = Fraction(n * (n + 1) * (n - 1), (n - 2) * (n - 3)) * power_sum(values, 4) / (m2 * m2)
+    return float(fourth - Fraction(3 * (n - 1) ** 2, (n - 2) * (n - 3)))
+
+
 def correlation_of(rows: Sequence[tuple[float, float]]) -> float:
     x, y = zip(*rows, strict=True)
     return statistics.correlation(x, y) if len(set(x)) > 1 and len(set(y)) > 1 else NAN
@@ -141,6 +154,8 @@ REFERENCES = {
     "stddev_pop": Reference(statistics.pstdev, quarters),
     "skewness": Reference(skewness_of, quarters),
     "kurtosis": Reference(kurtosis_of, quarters),
+    "skewness_samp": Reference(sample_skewness_of, quarters),
+    "kurtosis_samp": Reference(sample_kurtosis_of, quarters),
     "covariance": Reference(lambda r: statistics.covariance(*zip(*r, strict=True)), st.tuples(quarters, quarters)),
     "correlation": Reference(correlation_of, st.tuples(quarters, quarters)),
     "slope": Reference(lambda r: regression_of(r, "slope"), st.tuples(quarters, quarters)),
@@ -189,7 +204,8 @@ REFERENCES = {
 SUMS = ["sum", "sum_of_squares", "mean"]
 PARTIALS_OF_NUMBERS = [
     *("count", "sum", "product", "sum_of_squares", "mean", "geometric_mean", "weighted_mean"),
-    *("variance", "var_pop", "stddev", "stddev_pop", "skewness", "kurtosis", "covariance", "correlation"),
+    *("variance", "var_pop", "stddev", "stddev_pop", "skewness", "skewness_samp", "kurtosis", "kurtosis_samp"),
+    *("covariance", "correlation"),
     *("slope", "intercept", "r_squared", "ewm_sum", "ewm_count", "ewm_mean", "ewm_variance", "ewm_stddev"),
     *("max", "min", "spread", "max_count", "min_count", "arg_max", "arg_min", "any", "all", "first", "last"),
 ]

@@ -90,3 +90,28 @@ def test_streaming_is_local(spark: SparkSession, tmp_path: Path) -> None:
     everything = pa.concat_tables(found)
     before = pa.compute.less(everything["window_end"], end["ts"][0])
     assert_alike(everything.filter(before), query.run(table, compiled=False))
+
+
+def test_wide_results_have_columns_for_quantiles(spark: SparkSession) -> None:
+    rows = pa.table({"t": [1, 2, 11], "k": ["a", "b", "a"], "x": [4.0, 2.0, 8.0]})
+    query = sash.Query(
+        {"p": agg.quantile("x", [0.0, 0.5]), "bins": agg.histogram("x", [0, 3, 9])}, window.tumbling(10), time="t"
+    )
+    frame = spark.createDataFrame(rows)
+    found = query.run(frame, wide=True)
+    assert found.columns == ["window_start", "window_end", "p_0.0", "p_0.5", "bins_0_3", "bins_3_9"]
+    assert query.schema(frame, wide=True) == found.schema
+    assert sorted(tuple(row) for row in found.collect()) == [
+        tuple(row.values()) for row in query.run(rows, wide=True).to_pylist()
+    ]
+    by_value = sash.Query({"n": agg.per_value("k")}, window.tumbling(10), time="t")
+    with pytest.raises(ValueError, match="Spark needs to know them before it runs"):
+        by_value.run(frame, wide=True)
+
+
+def test_the_row_before_is_that_of_arrow(spark: SparkSession) -> None:
+    rows = pa.table({"t": [1, 2, 11], "k": ["a", "b", "a"], "x": [4.0, None, 8.0]})
+    query = sash.Query({"before": agg.last("x"), "at": agg.last("t")}, window.lag(), time="t")
+    found = sorted(tuple(row) for row in query.run(spark.createDataFrame(rows)).select("t", "before", "at").collect())
+    expected = query.run(rows).to_pylist()
+    assert found == [(row["t"], row["before"], row["at"]) for row in expected]

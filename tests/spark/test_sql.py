@@ -106,3 +106,54 @@ def test_a_stream_has_no_order_or_limit(spark: SparkSession) -> None:
 def test_a_missing_table_is_an_error(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         sash.sql("SELECT count(*) FROM nowhere [TUMBLE 1 HOUR ON ts]").run(spark).collect()
+
+
+VALUE_FUNCTIONS = (
+    (
+        "SELECT id, lag(load, 2, -1) OVER w AS a, lead(load) OVER w AS b, row_number() OVER w AS c, first_value(load) OVER w AS d,"
+        " last(load) OVER w AS e, nth_value(load, 2) OVER w AS f, first(load, true) OVER w AS g, lag(load) IGNORE NULLS OVER w AS h"
+        " FROM s WINDOW w AS (PARTITION BY house ORDER BY id)"
+    ),
+    "SELECT id, rank() OVER (ORDER BY ts) AS a, rank() OVER (PARTITION BY house ORDER BY ts DESC) AS b FROM s",
+    (
+        "SELECT id, array_agg(load) OVER w AS a, collect_list(load) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) AS b,"
+        " max_by(caller, id) OVER w AS c FROM s WINDOW w AS (ORDER BY id DESC ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)"
+    ),
+    "SELECT id, max(load) OVER (PARTITION BY house ORDER BY id) AS a, sum(len) OVER (PARTITION BY flag ORDER BY ts DESC) AS b FROM s",
+)
+
+
+@pytest.mark.parametrize("text", VALUE_FUNCTIONS)
+def test_functions_of_rows_are_those_of_spark(spark: SparkSession, rows: DataFrame, text: str) -> None:  # noqa: ARG001 — it makes the view
+    query = sash.sql(text)
+    found, expected = query.run(spark), spark.sql(text)
+    assert found.columns == expected.columns
+    assert shown(found) == shown(expected)
+    assert query.schema(spark) == found.schema
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
+@pytest.mark.parametrize("unit", ["hour", "day", "week", "month"])
+def test_truncated_times_follow_the_zone_of_the_session(
+    spark: SparkSession,
+    rows: DataFrame,  # noqa: ARG001 — it makes the view
+    zone: str,
+    unit: str,
+) -> None:
+    text = f"SELECT date_trunc('{unit}', ts) AS start, house, count(*) AS n, max(load) AS m FROM s GROUP BY 1, 2"
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        assert shown(sash.sql(text).run(spark)) == shown(spark.sql(text))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_hours_that_are_not_those_of_utc_are_an_error(spark: SparkSession, rows: DataFrame) -> None:  # noqa: ARG001
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    try:
+        with pytest.raises(ValueError, match="TUMBLE 1 HOUR OFFSET 30 MINUTES"):
+            sash.sql("SELECT count(*) AS n FROM s GROUP BY date_trunc('hour', ts)").run(spark)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)

@@ -2,7 +2,7 @@
 
     counts and sums            count sum product sum_of_squares
     means                      mean geometric_mean weighted_mean
-    moments                    variance var_pop stddev stddev_pop skewness kurtosis
+    moments                    variance var_pop stddev stddev_pop skewness skewness_samp kurtosis kurtosis_samp
     two columns                covariance correlation weighted_mean arg_max arg_min
     lines, also over time      slope intercept r_squared
     exponential weights        ewm_sum ewm_count ewm_mean ewm_variance ewm_stddev
@@ -40,7 +40,16 @@ from sash.aggregates.joint_moments import correlation, covariance
 from sash.aggregates.max_like import all, any, arg_max, arg_min, max, max_count, min, min_count, spread
 from sash.aggregates.means import geometric_mean, mean, weighted_mean
 from sash.aggregates.median_like import median, nth_smallest, quantile, rank
-from sash.aggregates.moments import kurtosis, skewness, stddev, stddev_pop, var_pop, variance
+from sash.aggregates.moments import (
+    kurtosis,
+    kurtosis_samp,
+    skewness,
+    skewness_samp,
+    stddev,
+    stddev_pop,
+    var_pop,
+    variance,
+)
 from sash.aggregates.per_value import per_value
 from sash.aggregates.regression import intercept, r_squared, slope
 from sash.aggregates.sketches import approx_count_distinct, approx_quantile
@@ -52,9 +61,9 @@ __all__ = [
     "BUILT_IN", "all", "any", "approx_count_distinct", "approx_quantile", "arg_max", "arg_min", "bottom_k",
     "collect", "collect_distinct", "concat", "correlation", "count", "count_distinct", "covariance",
     "ewm_count", "ewm_mean", "ewm_stddev", "ewm_sum", "ewm_variance", "first", "first_n", "frequency",
-    "geometric_mean", "histogram", "intercept", "kurtosis", "last", "last_n", "max", "max_count", "may_contain",
+    "geometric_mean", "histogram", "intercept", "kurtosis", "kurtosis_samp", "last", "last_n", "max", "max_count", "may_contain",
     "mean", "median", "min", "min_count", "mode", "nth_smallest", "per_value", "product", "quantile",
-    "r_squared", "rank", "skewness", "slope", "spread", "stddev", "stddev_pop", "sum", "sum_of_squares",
+    "r_squared", "rank", "skewness", "skewness_samp", "slope", "spread", "stddev", "stddev_pop", "sum", "sum_of_squares",
     "top_k", "var_pop", "variance", "weighted_mean",
 ]
 # fmt: on
@@ -71,8 +80,8 @@ NAMES_ELSEWHERE = {
     **dict.fromkeys(("nunique", "n_unique", "distinct", "countDistinct"), "agg.count_distinct"),
     **dict.fromkeys(("len", "size", "length", "row_count"), "agg.count"),
     **dict.fromkeys(("prod", "mul"), "agg.product"),
-    **dict.fromkeys(("skew",), "agg.skewness"),
-    **dict.fromkeys(("kurt",), "agg.kurtosis"),
+    **dict.fromkeys(("skew",), "agg.skewness_samp, or agg.skewness of the population"),
+    **dict.fromkeys(("kurt",), "agg.kurtosis_samp, or agg.kurtosis of the population"),
     **dict.fromkeys(("corr",), "agg.correlation"),
     **dict.fromkeys(("cov", "covar_samp"), "agg.covariance"),
     **dict.fromkeys(("ewm", "ema", "ewma", "ewm_avg"), 'agg.ewm_mean("x", half_life="1h")'),
@@ -97,6 +106,14 @@ NAMES_ELSEWHERE = {
     **dict.fromkeys(("value_counts",), 'agg.per_value("x"), which counts rows'),
     **dict.fromkeys(("percent_rank", "rank_pct"), 'agg.rank("x", pct=True)'),
     **dict.fromkeys(("range", "ptp"), "agg.spread"),
+    **dict.fromkeys(("lag", "shift", "prev", "previous"), 'agg.last("x") over window.lag(1)'),
+    **dict.fromkeys(("lead", "next"), 'agg.last("x") over window.lead(1)'),
+    **dict.fromkeys(("diff", "pct_change"), 'agg.last("x") over window.lag(1), and subtract its result'),
+    "row_number": "agg.count() over window.rows(before=None, after=0)",
+    **dict.fromkeys(
+        ("cumsum", "cum_sum", "cummax", "cummin", "cumcount"), "agg.sum and the like over window.expanding()"
+    ),
+    "quantiles": 'agg.quantile("x", [0.5, 0.9])',
     **dict.fromkeys(("apply", "udf", "agg"), "sash.aggregate, which makes an aggregate of your own functions"),
 }
 """What to write instead of the names that other libraries use."""

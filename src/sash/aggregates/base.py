@@ -144,6 +144,22 @@ class Aggregate(Picklable, Generic[P]):
             raise TypeError(f"{self.name}: '' is not the name of a column. Use a string, as in {self.name}(\"load\").")
         return only_where(self.over(names), where)
 
+    def alias(self, name: str) -> Aggregate[P]:
+        """Return this aggregate with a name for its result, for a query with a list of aggregates.
+
+        Raise TypeError if `name` is not a string, ValueError if it is empty.
+
+        >>> import sash
+        >>> from sash import agg, window
+        >>> sash.Query([agg.max("load").alias("peak"), agg.count()], window.rows(5))
+        Query(windows=rows(5), aggregates={"peak": max("load"), "count": count()})
+        """
+        if not isinstance(name, str):
+            raise TypeError(f'alias got {shorten(name)}, but a name is a string, as in agg.max("load").alias("peak").')
+        if not name:
+            raise ValueError('alias got an empty name. Use agg.max("load").alias("peak").')
+        return with_fields(self, alias=name)
+
     def __repr__(self) -> str:
         """Return the call that makes this aggregate.
 

@@ -70,6 +70,7 @@ def histogram(
     bins = len(checked) - 1
     functions = Functions(lift_into(tuple(checked)), add_each, list, subtract_each, identity=(0,) * bins)
     fields: Fields = {"constants": (checked,), "laws": ADDED, "empty": [0] * bins, **_compiled_form(checked)}
+    fields["entry_names"] = tuple(f"{left}_{right}" for left, right in pairwise(checked))
     return define("histogram", x, functions=functions, **fields, where=where)
 
 

@@ -180,7 +180,7 @@ def quantile(
         return {"lower": lower_each(tuple(entry.of_kind(kind).lower for entry in entries))}
 
     fields = {**SORTED, "ranked": entries[0].laws.ranked, **lowers("object")}
-    fields |= {"constants": (fractions,), "entries": entries}
+    fields |= {"constants": (fractions,), "entries": entries, "entry_names": tuple(map(str, fractions))}
     numbers = ("int", "float", "bool", "ticks")
     return define("quantile", x, variants={(kind,): lowers(kind) for kind in numbers}, **fields, where=where)
 

@@ -1,4 +1,4 @@
-"""Moments: variance, var_pop, stddev, stddev_pop, skewness, kurtosis.
+"""Moments: variance, var_pop, stddev, stddev_pop, skewness, skewness_samp, kurtosis, kurtosis_samp.
 
 Chan, Golub, LeVeque. Updating formulae and a pairwise algorithm for computing sample variances. COMPSTAT 1982.
 Pébay. Formulas for robust, one-pass parallel computation of covariances and arbitrary-order statistical moments.
@@ -126,7 +126,7 @@ def stddev_pop(column: ColumnLike | None = None, *, where: Condition | None = No
 
 
 def skewness(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Skew]:
-    """Return the population skewness, √n · m3 / m2^1.5.
+    """Return the population skewness, √n · m3 / m2^1.5, as Spark's `skewness`. DuckDB and pandas have `skewness_samp`.
 
     `column` holds numbers.
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
@@ -146,7 +146,7 @@ def skewness(column: ColumnLike | None = None, *, where: Condition | None = None
 
 
 def kurtosis(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Tails]:
-    """Return the population excess kurtosis, n · m4 / m2² - 3.
+    """Return the population excess kurtosis, n · m4 / m2² - 3, as Spark's `kurtosis`. DuckDB and pandas have `kurtosis_samp`.
 
     `column` holds numbers.
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
@@ -163,6 +163,46 @@ def kurtosis(column: ColumnLike | None = None, *, where: Condition | None = None
     [None, None, None, -2.0]
     """
     return define("kurtosis", column, lower=lower_tails, **TAILS, where=where)
+
+
+def skewness_samp(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Skew]:
+    """Return the sample skewness, as DuckDB's `skewness` and pandas' `skew`: the population's, corrected for few values.
+
+    `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
+
+    Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64; NaN if all values are equal; null if the window has fewer than three values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [1.0, 1.0, 4.0]})
+    >>> [skew and round(skew, 3) for skew in sash.Query(agg.skewness_samp("load"), window.rows(3)).run(rows)["skewness_samp"].to_pylist()]
+    [None, None, 1.732]
+    """
+    return define("skewness_samp", column, lower=sample_skew, at_least=3, **SKEW, where=where)
+
+
+def kurtosis_samp(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Tails]:
+    """Return the sample excess kurtosis, as DuckDB's `kurtosis` and pandas' `kurt`: the population's, corrected for few values.
+
+    `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
+
+    Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64; NaN if all values are equal; null if the window has fewer than four values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [1.0, 3.0, 1.0, 3.0]})
+    >>> [tail and round(tail, 3) for tail in sash.Query(agg.kurtosis_samp("load"), window.rows(4)).run(rows)["kurtosis_samp"].to_pylist()]
+    [None, None, None, -6.0]
+    """
+    return define("kurtosis_samp", column, lower=sample_tails, at_least=4, **TAILS, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -296,6 +336,20 @@ def lower_tails(moments: Tails) -> float:
     """Return n · m4 / m2² - 3, or NaN if m4 is 0: next to m2 > 0 that means that the fourth powers underflowed."""
     n, m2, m4 = moments[0], moments[2], moments[4]
     return m4 / m2 / m2 * n - 3.0 if m2 != 0.0 and m4 != 0.0 else math.nan
+
+
+def sample_skew(moments: Skew) -> float:
+    """Return the population skewness times √(n (n - 1)) / (n - 2), Fisher and Pearson's adjusted coefficient."""
+    n = moments[0]
+    above = n - 2.0
+    return lower_skew(moments) * math.sqrt(n * (n - 1.0)) / above if above != 0.0 else math.nan
+
+
+def sample_tails(moments: Tails) -> float:
+    """Return ((n + 1) · g + 6) · (n - 1) / ((n - 2) (n - 3)), where g is the population excess kurtosis."""
+    n = moments[0]
+    scale = (n - 2.0) * (n - 3.0)
+    return ((n + 1.0) * lower_tails(moments) + 6.0) * (n - 1.0) / scale if scale != 0.0 else math.nan
 
 
 # -- SQL ------------------------------------------------------------------------------------------------------------------

@@ -27,6 +27,10 @@ class FactoryCall:
     """The keyword arguments that are not the default."""
     shown_columns: tuple[str, ...] | None = field(default=None, compare=False)
     """The columns that the user named, if SQL made other columns of them: error messages show these."""
+    entry_names: tuple[str, ...] = field(default=(), compare=False)
+    """If the result is a list of a fixed length: the names of its entries, for columns of their own."""
+    alias: str | None = field(default=None, compare=False)
+    """The name of the result in a list of aggregates; None if the aggregate names itself."""
 
 
 def as_literal(value: Any) -> str:
@@ -76,7 +80,8 @@ def call_text(aggregate: Aggregate[Any]) -> str:
     where = columns[0].where if columns and isinstance(columns[0], Computed) else None
     if where is not None:
         shown.append(f"where={as_literal(where.text) if where.kind == SQL else where.text}")
-    return f"{aggregate.name}({', '.join(shown)})"
+    alias = "" if aggregate.call.alias is None else f".alias({as_literal(aggregate.call.alias)})"
+    return f"{aggregate.name}({', '.join(shown)}){alias}"
 
 
 def result_name(aggregate: Aggregate[Any]) -> str:
@@ -93,6 +98,8 @@ def result_name(aggregate: Aggregate[Any]) -> str:
     >>> result_name(agg.rank("x", method="min", pct=True)), result_name(agg.ewm_mean("load", half_life="1h"))
     ('rank_x_min_pct', 'ewm_mean_load_1h')
     """
+    if aggregate.call.alias is not None:
+        return aggregate.call.alias
     if aggregate.forms.inner is not None:
         return f"{result_name(aggregate.forms.inner)}_per_{_word(aggregate.columns[0])}"
     keywords = aggregate.call.keywords.items()

@@ -16,6 +16,7 @@ from sash.engine.check_columns import check_columns, check_keys
 from sash.engine.needed_columns import needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
+from sash.engine.wide import check_known, is_wide, widen
 from sash.expressions import Expression, Selection
 from sash.options import ReaderOptions, TableOptions
 from sash.plan.query_spec import QuerySpec
@@ -142,6 +143,7 @@ class ArrowStream(Backend[ReaderOptions]):
 
     options = ReaderOptions
     names = ("pyarrow", "RecordBatchReader")
+    is_stream, reads_cheaply = True, False
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is an Arrow stream."""
@@ -155,7 +157,12 @@ class ArrowStream(Backend[ReaderOptions]):
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
-        return read_results(Stream(prepared, **options), reader)
+        others: Any = {name: value for name, value in options.items() if name != "wide"}
+        results = read_results(Stream(prepared, **others), reader)
+        if not is_wide(options):
+            return results
+        check_known(cache.query, "a stream")
+        return mapped(results, lambda rows: widen(cache.query, rows))
 
     def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:  # noqa: ARG002 — no option changes it
         """Return how a query runs on data."""

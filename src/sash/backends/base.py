@@ -19,6 +19,7 @@ from sash.engine.labels import check_labels, check_names, describe_labels, label
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
 from sash.engine.select_sql import rows_where, select_from
+from sash.engine.wide import is_wide, widen, widen_schema
 from sash.expressions import Expression, Selection
 from sash.options import TableOptions
 from sash.plan.query_spec import QuerySpec
@@ -54,6 +55,10 @@ class Backend(ABC, Generic[Options]):
     """The top-level package and the name of the class."""
     quote: ClassVar[str] = '"'
     """The quote around names in SQL."""
+    is_stream: ClassVar[bool] = False
+    """Whether more rows may follow, so that rows are read once."""
+    reads_cheaply: ClassVar[bool] = True
+    """Whether a further pass over the rows costs less than further aggregates."""
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is of this kind."""
@@ -100,6 +105,14 @@ class Backend(ABC, Generic[Options]):
         """Return the columns that hold timestamps or dates."""
         fields = self.input_schema(data)
         return [field.name for field in fields if column_type(field.type).group in ("timestamp", "date")]
+
+    def session_zone(self, data: Any, time: str) -> str | None:  # noqa: ARG002 — Spark has one
+        """Return the time zone in which the session truncates times of a column; None if it has none."""
+        return None
+
+    def join_schemas(self, schemas: Sequence[Any]) -> Any:
+        """Return the schema of rows to which several queries add columns."""
+        return pa.schema({field.name: field for schema in schemas for field in schema}.values(), schemas[0].metadata)
 
     def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:  # noqa: ARG002 — Spark needs the data
         """Return the schema of what SQL makes of results of a schema."""
@@ -150,12 +163,15 @@ class FrameBackend(Backend[TableOptions]):
         at = options["at"]
         labels = None if at is None else self.read_labels(cache.query, at, options)
         results = _run(cache, self.read(cache.query, data), labels, options)
-        return self.write(cache.query, data if at is None else at, results, data)
+        rows = data if at is None else at
+        if is_wide(options):
+            results = widen(cache.query, results, self.names_of(rows) if cache.query.per_row else ())
+        return self.write(cache.query, rows, results, data)
 
     def read_labels(self, query: QuerySpec, labels: Any, options: TableOptions) -> pa.Table:
         """Return the keys and times of labels. Raise TypeError or ValueError if they do not fit the query."""
         self.check_labels(query, labels, options)
-        check_names(query, self.input_schema(labels).names)
+        check_names(query, self.names_of(labels), options["at_time"])
         return self.read(label_query(query, options["at_time"]), labels)
 
     def check_labels(self, query: QuerySpec, labels: Any, options: TableOptions) -> None:
@@ -201,6 +217,10 @@ class FrameBackend(Backend[TableOptions]):
         """Return the rows for which a mask is true."""
         return data.filter(mask)
 
+    def names_of(self, data: Any) -> list[str]:
+        """Return the names of all columns."""
+        return [str(name) for name in self.input_schema(data).names]
+
     def schema(self, query: QuerySpec, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
         return self.read(query, data).schema
@@ -218,6 +238,7 @@ class FrameBackend(Backend[TableOptions]):
         events = self.schema(cache.query, data).empty_table()
         labels = None if at is None else self.read_labels(cache.query, at, options).slice(0, 0)
         results = _run(cache, events, labels, {**options, "threads": 1}).schema
+        results = widen_schema(cache.query, results) if is_wide(options) else results
         return pa.schema([*(self.input_schema(data if at is None else at) if cache.query.per_row else ()), *results])
 
 

@@ -101,6 +101,10 @@ class PandasFrame(FrameBackend):
         """Return the Arrow schema of all columns, without the index."""
         return pa.Schema.from_pandas(data, preserve_index=False)
 
+    def names_of(self, data: Any) -> list[str]:
+        """Return the names of all columns, and of the index."""
+        return [*map(str, data.columns), *(str(name) for name in data.index.names if name is not None)]
+
     def _rows(self, query: QuerySpec, data: Any) -> Any:
         """Return the DataFrame with the time from its index as a column, and with column names as strings."""
         rows = data

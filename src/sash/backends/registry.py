@@ -16,6 +16,7 @@ from sash.engine.executors.execute import bind_for_explanation, describe_compili
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import read_files
 from sash.engine.stream_plan import stream_plan
+from sash.engine.wide import check_known, is_wide, wide_names
 from sash.options import read_options
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
@@ -76,8 +77,12 @@ def run(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
 def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
     """Return the schema of the results of a query, for data of any kind."""
     backend = backend_of(data)
-    schema = backend.result_schema(cache, data, read_options(backend.options, options))
-    return backend.with_marks(schema, cache.query.future_columns)
+    given = read_options(backend.options, options)
+    marked = cache.query.future_columns
+    if is_wide(given):
+        check_known(cache.query, "schema")
+        marked = wide_names(cache.query, marked)
+    return backend.with_marks(backend.result_schema(cache, data, given), marked)
 
 
 def schema_of(query: QuerySpec, data: Any) -> pa.Schema:

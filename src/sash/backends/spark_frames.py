@@ -12,6 +12,7 @@ from typing import Any
 from sash import spark
 from sash.backends.base import SEES_FUTURE, Backend, Options, RunPlan, named_alike
 from sash.engine.prepare import PreparedCache
+from sash.engine.wide import check_known, entry_columns, is_wide, wide_names
 from sash.expressions import Expression, Selection
 from sash.options import SparkStreamOptions, SparkTableOptions
 from sash.plan.query_spec import QuerySpec
@@ -22,18 +23,33 @@ class SparkFrame(Backend[Options]):
 
     names = ("pyspark", "DataFrame")
     quote = "`"
+    reads_cheaply = False  # each query shuffles the rows
 
     def run(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the results as a DataFrame."""
+        if is_wide(options):
+            check_known(cache.query, "Spark")
         query = spark.query_on_spark(cache.query, data, options)
         results = query.in_own_case(query.run())
-        for name in cache.query.future_columns:
+        names = cache.query.future_columns
+        if is_wide(options):
+            results, names = _widened(cache.query, results), wide_names(cache.query, names)
+        for name in names:
             results = results.withMetadata(name, {SEES_FUTURE: "true"})
         return results
 
     def result_schema(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the schema of the results, a StructType."""
-        return spark.query_on_spark(cache.query, data, options).result_schema
+        schema: Any = spark.query_on_spark(cache.query, data, options).result_schema
+        if not is_wide(options):
+            return schema
+        entries, wide = entry_columns(cache.query, schema.names), type(schema)()
+        for field in schema:
+            for name in entries.get(field.name, [field.name]):
+                wide = wide.add(
+                    name, field.dataType.elementType if field.name in entries else field.dataType, field.nullable
+                )
+        return wide
 
     def with_marks(self, schema: Any, names: Sequence[str]) -> Any:
         """Return a StructType with metadata for the columns that see the future."""
@@ -58,6 +74,18 @@ class SparkFrame(Backend[Options]):
         """Return the columns that hold timestamps or dates."""
         return [name for name, dtype in data.dtypes if dtype in ("timestamp", "timestamp_ntz", "date")]
 
+    def session_zone(self, data: Any, time: str) -> str | None:
+        """Return the time zone of the session, in which `date_trunc` reads timestamps that are instants."""
+        types = {name.lower(): dtype for name, dtype in data.dtypes}
+        if types.get(time.lower()) != "timestamp":
+            return None
+        return str(data.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+    def join_schemas(self, schemas: Sequence[Any]) -> Any:
+        """Return the StructType of rows to which several queries add columns."""
+        fields = {field.name: field for schema in schemas for field in schema}
+        return type(schemas[0])(list(fields.values()))
+
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
         return _around_query().select_from(data, selection)
@@ -65,6 +93,18 @@ class SparkFrame(Backend[Options]):
     def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:
         """Return the schema of what SQL makes of results of a schema."""
         return _around_query().select_schema(data, results, selection)
+
+
+def _widened(query: QuerySpec, results: Any) -> Any:
+    """Return results with columns in place of lists of fixed length."""
+    entries = entry_columns(query, results.columns)
+    columns = []
+    for name in results.columns:
+        column = results[f"`{name.replace('`', '``')}`"]
+        columns += (
+            [column[place].alias(one) for place, one in enumerate(entries[name])] if name in entries else [column]
+        )
+    return results.select(columns)
 
 
 class SparkTable(SparkFrame[SparkTableOptions]):
@@ -81,6 +121,7 @@ class SparkStream(SparkFrame[SparkStreamOptions]):
     """A streaming DataFrame."""
 
     options = SparkStreamOptions
+    is_stream = True
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is a streaming DataFrame."""

@@ -67,9 +67,10 @@ def other_names(name: str) -> list[str]:
     """Return the other names of an aggregate in SQL.
 
     >>> other_names("mean"), other_names("arg_max")
-    (['avg', 'average'], ['max_by'])
+    (['avg', 'average'], ['max_by(a, x)'])
     """
-    return [other for other, built_in in OTHER_NAMES.items() if built_in == name and other != name]
+    others = [other for other, built_in in OTHER_NAMES.items() if built_in == name and other != name]
+    return [f"{other}(a, x)" if other in SWAPPED else other for other in others]
 
 
 def section(name: str, heading: str) -> str:

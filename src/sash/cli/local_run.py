@@ -112,6 +112,11 @@ class LocalRun:
         """Return the results over all rows at once, or batch by batch."""
         options = self.options
         in_batches = options.batches
+        if not self.query.is_one_query:
+            if in_batches or options.lateness is not None:
+                problem = "In batches, all windows with OVER have the same PARTITION BY and ORDER BY"
+                raise ValueError(f"{problem}. Leave --batches and --lateness out.")
+            in_batches = False
         if in_batches is None:
             is_large = COPIES * self.source.size(self.columns) > options.bytes
             in_batches = options.at is None and (is_large or options.lateness is not None)

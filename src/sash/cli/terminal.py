@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 
 import typer
 
+from sash.cli.words import in_shell_words
+
 ERROR, PIPE_CLOSED, INTERRUPTED, TERMINATED = 1, 141, 130, 143
 """Exit codes: those of a shell for a process that a signal has ended are 128 and the number of the signal."""
 EXPECTED = (ValueError, TypeError, OverflowError, FileNotFoundError, ImportError, ModuleNotFoundError, RuntimeError)
@@ -70,7 +72,7 @@ def message_of(error: BaseException) -> str:
         sentence = f"{error.filename}: {error.strerror}."
     else:
         sentence = f"{name}: {str(error).strip()}. Run it again with --debug to see where."
-    return "\n".join([sentence, *getattr(error, "__notes__", ())])
+    return "\n".join([in_shell_words(sentence), *getattr(error, "__notes__", ())])
 
 
 def say(message: str) -> None:

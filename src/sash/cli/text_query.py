@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,6 +13,9 @@ from sash.durations import Duration, read_duration
 from sash.expressions import Selection
 from sash.query import Query
 from sash.sql_query import SqlQuery, translate
+
+if TYPE_CHECKING:
+    from sash.language.translate import Statement
 
 
 def read_text(argument: str) -> str:
@@ -58,8 +61,12 @@ class TextQuery(SqlQuery):
 
     def over_windows(self, data: Any) -> Query:
         """Return the query over the windows alone, for data of any kind."""
-        query: Query = self._resolve(data)[3]
-        return query
+        return self._resolve(data)[3][0]
+
+    @property
+    def is_one_query(self) -> bool:
+        """Whether one query can answer the text, batch by batch; several ones read the results of each other."""
+        return len(self._statement('"').joined) == 1
 
     def checked(self, schema: pa.Schema) -> Query:
         """Return the query over the windows alone. Raise TypeError or ValueError if the text cannot run on rows of a schema."""
@@ -70,21 +77,22 @@ class TextQuery(SqlQuery):
     def columns(self, schema: pa.Schema) -> list[str]:
         """Return the columns that the query may read: all if its results have all, otherwise those that the text names."""
         statement = self._statement('"')
-        if statement.columns is None and all(window.per_row for window in statement.windows.values()):
+        if statement.columns is None and statement.per_row:
             return list(schema.names)
         times = [] if statement.time is not None else ArrowTable().time_columns(schema.empty_table())
         text = f"{self._text} {statement.time or ''}".lower()
         return [name for name in schema.names if name.lower() in text or name in times]
 
-    def _query(self, quote: str, time: str | None) -> Query:
-        query = super()._query(quote, time)
+    def _queries_of(self, statement: Statement, quote: str, zone: str | None = None) -> list[Query]:
+        queries = super()._queries_of(statement, quote, zone)
         if self._lateness is not None:
-            query._declared = replace(query._declared, lateness=self._lateness)  # noqa: SLF001 — a part of Query
-        return query
+            for query in queries:
+                query._declared = replace(query._declared, lateness=self._lateness)  # noqa: SLF001 — a part of Query
+        return queries
 
-    def _resolve(self, data: Any) -> tuple[Any, Any, Any, Query]:
-        backend, rows, statement, query = super()._resolve(data)
-        return FiniteStream() if isinstance(rows, pa.RecordBatchReader) else backend, rows, statement, query
+    def _resolve(self, data: Any) -> tuple[Any, Any, Any, list[Query]]:
+        backend, rows, statement, queries = super()._resolve(data)
+        return FiniteStream() if isinstance(rows, pa.RecordBatchReader) else backend, rows, statement, queries
 
 
 class FiniteStream(ArrowStream):

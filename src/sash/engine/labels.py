@@ -27,6 +27,7 @@ from sash.engine.keys import KeyOrder, cut_evenly, order_rows
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
 from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, in_threads, section_count
+from sash.hints import list_names
 from sash.options import WithLabels as LabelOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
@@ -67,8 +68,13 @@ def of_other_kind(labels: object, expected: str) -> TypeError:
     return TypeError(f"at= must be of the same kind as the events, a {expected}, but it is a {actual}.")
 
 
-def check_names(query: QuerySpec, names: list[str]) -> None:
-    """Raise ValueError if labels have a column with the name of a result."""
+def check_names(query: QuerySpec, names: list[str], at_time: str | None) -> None:
+    """Raise ValueError if labels lack their time, or have a column with the name of a result."""
+    if at_time is None and query.time is not None and query.time not in names:
+        raise ValueError(
+            f"The labels have no column {query.time!r}, the time of the query. Name their own: run(events, at=labels, at_time=…). They "
+            f"have {list_names(names)}."
+        )
     added = [query.result_name(name, window) for name in query.aggregates for window in query.window_names]
     if taken := [name for name in added if name in names]:
         raise ValueError(

@@ -54,36 +54,42 @@ def calls_in(node: Any) -> Iterator[Any]:
     return filter(is_call, node.dfs(prune=is_call))
 
 
-def build(source: SourceText, node: Any) -> Aggregate[Any]:
-    """Return the aggregate that a call stands for. Raise NodeError if it is not valid."""
+def build(source: SourceText, node: Any, *, is_cql: bool = False) -> Aggregate[Any]:
+    """Return the aggregate that a call stands for. Raise NodeError if it is not valid.
+
+    In CQL, `ARGMAX(value, arg)` is that of the papers; everywhere else the value comes last, as in DuckDB and ClickHouse.
+    """
     call = node.this if isinstance(node, exp.Window) else node
     function = innermost(call)
     if not is_aggregate(call):
         fail(function, names.unknown(getattr(function, "name", "") or source.of(function)))
-    where = None
+    options = where_of(source, call)
     nulls = [inner for inner in function.expressions if isinstance(inner, NULLS)]  # first_value(load IGNORE NULLS)
     arguments = [inner.this if isinstance(inner, NULLS) else inner for inner in function.expressions]
     while call is not function:
-        if isinstance(call, exp.Filter):
-            for inner in calls_in(call.expression.this):
-                fail(inner, "FILTER is evaluated for each row, so it has no aggregates.")
-            where = Expression(source.of(call.expression.this))
-        elif isinstance(call, exp.WithinGroup):
+        if isinstance(call, exp.WithinGroup):
             arguments.insert(0, _ordered_column(source, function, call))
-        else:
+        elif isinstance(call, NULLS):
             nulls.append(call)
         call = call.this
     for wrong in (node for node in nulls if isinstance(node, exp.RespectNulls)):
         fail(wrong, "Aggregates skip nulls. Leave RESPECT NULLS out.")
-    if names.is_one_of(function.name, names.KEEP_NULLS) and not nulls:
-        problem = f"{function.name} includes nulls in SQL, but aggregates of Sash skip them."
-        fail(
-            function,
-            f"{problem} Write {function.name}(x) IGNORE NULLS, or {names.BY_NAME[names.plain(function.name)]}(x).",
-        )
     if names.is_one_of(function.name, ["percentile_cont"]) and function is node:
         fail(function, f"{function.name} needs WITHIN GROUP (ORDER BY column).")
-    return _call(source, function, arguments, {} if where is None else {"where": where})
+    if names.is_swapped(function.name, is_cql=is_cql):
+        arguments = [*reversed(arguments[:2]), *arguments[2:]]
+    return _call(source, function, arguments, options, is_cql=is_cql)
+
+
+def where_of(source: SourceText, call: Any) -> dict[str, Any]:
+    """Return the argument `where` of an aggregate: the condition after FILTER, if there is one."""
+    while isinstance(call, AROUND):
+        if isinstance(call, exp.Filter):
+            for inner in calls_in(call.expression.this):
+                fail(inner, "FILTER is evaluated for each row, so it has no aggregates.")
+            return {"where": Expression(source.of(call.expression.this))}
+        call = call.this
+    return {}
 
 
 def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
@@ -97,11 +103,13 @@ def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
     return ordered[0].this
 
 
-def _call(source: SourceText, node: Any, arguments: list[Any], options: dict[str, Any]) -> Aggregate[Any]:
+def _call(
+    source: SourceText, node: Any, arguments: list[Any], options: dict[str, Any], *, is_cql: bool
+) -> Aggregate[Any]:
     """Return the aggregate of a function and its arguments."""
     registered = names.REGISTERED.get(names.plain(node.name))
     if registered is not None:
-        columns = [_column(source, argument) for argument in arguments]
+        columns = [input_of(source, argument) for argument in arguments]
         with errors_at(node):
             return registered(*columns, **options)
     name = names.BY_NAME[names.plain(node.name)]
@@ -118,14 +126,12 @@ def _call(source: SourceText, node: Any, arguments: list[Any], options: dict[str
         if name not in DISTINCT or arguments[0].args.get("on"):
             fail(arguments[0], f"{node.name}(DISTINCT …) is not supported.")
         name, arguments = DISTINCT[name], [*arguments[0].expressions, *arguments[1:]]
-    if names.is_one_of(node.name, names.SWAPPED):
-        arguments = [*reversed(arguments[:2]), *arguments[2:]]
-    named = _by_parameter(source, node, name, arguments)
+    named = _by_parameter(source, node, name, arguments, is_cql=is_cql)
     with errors_at(node):
         return BUILT_IN[name](**named, **options)
 
 
-def _by_parameter(source: SourceText, node: Any, name: str, arguments: list[Any]) -> dict[str, Any]:
+def _by_parameter(source: SourceText, node: Any, name: str, arguments: list[Any], *, is_cql: bool) -> dict[str, Any]:
     """Return the arguments of a built-in aggregate by the names of its parameters."""
     signature = inspect.signature(BUILT_IN[name])
     parameters = {name: parameter for name, parameter in signature.parameters.items() if name != "where"}
@@ -144,13 +150,15 @@ def _by_parameter(source: SourceText, node: Any, name: str, arguments: list[Any]
             fail(argument, f"{node.name} got {parameter_name} twice.")
         annotation = str(parameters[parameter_name].annotation)
         if "ColumnLike" in annotation:
-            named[parameter_name] = _column(source, value)
+            named[parameter_name] = input_of(source, value)
+        elif "Aggregate" in annotation:
+            named[parameter_name] = build(source, value, is_cql=is_cql)
         else:
-            named[parameter_name] = build(source, value) if "Aggregate" in annotation else literal(value)
+            named[parameter_name] = literal(value)
     return named
 
 
-def _column(source: SourceText, node: Any) -> str | Expression:
+def input_of(source: SourceText, node: Any) -> str | Expression:
     """Return an input: the name of a column, or an expression."""
     if is_name(node):
         return str(node.name)

@@ -23,6 +23,8 @@ SYNONYMS = {
     "collect_set": "collect_distinct",
     **dict.fromkeys(("string_agg", "listagg", "group_concat"), "concat"),
     **dict.fromkeys(("quantile_cont", "percentile"), "quantile"),
+    "skewness_pop": "skewness",
+    "kurtosis_pop": "kurtosis",
     **dict.fromkeys(("approx_percentile", "percentile_approx"), "approx_quantile"),
     "approx_distinct": "approx_count_distinct",
     "regr_slope": "slope",
@@ -31,15 +33,19 @@ SYNONYMS = {
 }
 """Other names of aggregates with the same arguments."""
 SWAPPED = {"max_by": "arg_max", "min_by": "arg_min"}
-"""Other names of aggregates whose arguments come in the opposite order: `max_by(plug, load)` is `arg_max(load, plug)`."""
+"""Other names of aggregates whose arguments come in the opposite order: `max_by(plug, load)` is `agg.arg_max("load", "plug")`."""
+OF_PAPERS = ("argmax", "argmin")
+"""Spellings that, in CQL, have the arguments in the order of the papers: `ARGMAX(load, plug)`."""
 KEEP_NULLS = {"first_value": "first", "last_value": "last", "array_agg": "collect", "list": "collect"}
-"""Functions of SQL that include nulls. Aggregates of Sash skip them, so the text must say IGNORE NULLS."""
+"""Functions of SQL that include nulls, which aggregates of Sash skip."""
 WITHIN_GROUP = {"percentile_cont": "quantile", "median": "median", "mode": "mode"}
 """Aggregates over `WITHIN GROUP (ORDER BY column)`."""
 OTHER_NAMES = SYNONYMS | SWAPPED | WITHIN_GROUP | KEEP_NULLS
 """The built-in aggregate of each other name."""
-NO_AGGREGATES = ("row_number", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value")
-"""Functions that need OVER in SQL, but do not combine values."""
+OF_ROWS = {"row_number": "", "lag": "x", "lead": "x", "nth_value": "x, 2"}
+"""Functions that need OVER, and an example of their arguments."""
+NO_AGGREGATES = ("dense_rank", "percent_rank", "cume_dist", "ntile")
+"""Functions that look at all rows of a key, so that Sash does not evaluate them."""
 REGISTERED: dict[str, Aggregate[Any]] = {}
 """Users' own aggregates, by their names as `plain` returns them."""
 
@@ -73,13 +79,26 @@ def is_one_of(name: str, names: Any) -> bool:
     return plain(name) in map(plain, names)
 
 
+def is_swapped(name: str, *, is_cql: bool) -> bool:
+    """Return whether the value that a call compares is its second argument, as it is in all but the papers' spelling.
+
+    >>> is_swapped("ARG_MAX", is_cql=True), is_swapped("ArgMax", is_cql=True), is_swapped("ArgMax", is_cql=False)
+    (True, False, True)
+    """
+    return is_one_of(name, [*SWAPPED, *OF_PAPERS]) and not (is_cql and name.lower() in OF_PAPERS)
+
+
 def unknown(name: str) -> str:
     """Return the message for a function that is not an aggregate.
 
     >>> unknown("averag")
     "There is no aggregate averag. Did you mean 'average'?"
     """
+    if is_one_of(name, OF_ROWS):
+        arguments = next(shown for other, shown in OF_ROWS.items() if is_one_of(name, [other]))
+        return f"{name} needs an order of rows, as in {name}({arguments}) OVER (PARTITION BY house ORDER BY ts)."
     if is_one_of(name, NO_AGGREGATES):
-        return f"{name} combines no values of several rows, so it is not an aggregate, and Sash does not evaluate it."
+        own = f"in a SELECT of its own: SELECT *, {name.lower()}(…) OVER (…) FROM t"  # noqa: S608 — a message
+        return f"Sash does not evaluate {name}. Let DuckDB or Spark do so {own}."
     known = [*BUILT_IN, *OTHER_NAMES, *(aggregate.name for aggregate in REGISTERED.values())]
     return f"There is no aggregate {name}.{did_you_mean(name, known)}"

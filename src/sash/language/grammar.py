@@ -21,8 +21,33 @@ from sash.language.sql_error import fail
 TABLE_FUNCTIONS = ("HOP", "TUMBLE", "CUMULATE", "SESSION")
 WITH_OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
 """Functions whose arguments have words between them, as in `CAST(x AS INT)`."""
-CALLABLE = (TokenType.WINDOW, TokenType.ALL, TokenType.ANY, TokenType.SOME)
+NAME_TOKENS = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING)
+CALLABLE = (TokenType.WINDOW, TokenType.ALL, TokenType.ANY, TokenType.SOME, TokenType.SESSION)
 """Keywords that are also names of functions."""
+STRUCTURAL = (
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "GROUP BY",
+    "ORDER BY",
+    "HAVING",
+    "LIMIT",
+    "AND",
+    "OR",
+    "AS",
+    "ON",
+    "BY",
+    "OVER",
+)
+"""Keywords that are rarely meant as names of columns."""
+EMITTED = {
+    "CHANGES": 'pass mode="update" to run, which emits a window whenever it changes',
+    "FINAL": "windows are emitted once, when they are final",
+    "ON": "windows are emitted once, when they are final",
+}
+"""What to do instead of EMIT, by the word after it."""
+KSQL = {"TUMBLING": "TUMBLE", "HOPPING": "RANGE", "SESSION": "SESSION"}
+"""The windows of ksqlDB by the words after WINDOW, and those of CQL."""
 SPAN = "span"
 """The key of the first and last token of an expression, in its `meta`."""
 
@@ -36,9 +61,9 @@ class PlacedError(ParseError):
 
 
 class Bracket(exp.Expression):
-    """The windows of a table in CQL: `[PARTITION BY k RANGE 24 HOURS SLIDE 1 MINUTE ON ts]`."""
+    """The windows of a table in CQL, `[PARTITION BY k RANGE 24 HOURS SLIDE 1 MINUTE ON ts]`, or in ksqlDB, `WINDOW TUMBLING (SIZE 1 HOUR)`."""
 
-    arg_types: ClassVar = {"expressions": True, "partition_by": False}
+    arg_types: ClassVar = {"expressions": True, "partition_by": False, "ksql": False}
 
 
 class BracketWindow(exp.Expression):
@@ -97,12 +122,19 @@ class WindowSql(Dialect):
             for token, following in pairwise(raw_tokens):
                 if token.token_type in CALLABLE and following.token_type is TokenType.L_PAREN:
                     token.token_type = TokenType.VAR
+                if token.text.upper() == "EMIT" and (instead := EMITTED.get(following.text.upper())):
+                    clause = f"EMIT {following.text.upper()}"
+                    raise PlacedError(f"Leave {clause} out: {instead}", token.start, following.end + 1)
             return super().parse(raw_tokens, sql)
 
         def raise_error(self, message: str, token: Any = None, *_: Any, **__: Any) -> None:
             """Raise PlacedError."""
             at = token or self._curr or self._prev
-            raise PlacedError(message, *((at.start, at.end + 1) if at else (0, 0)))
+            problem = "Expected a name or an expression" if "<class" in message else message.rstrip(".")
+            is_keyword = at is not None and at.text.isidentifier() and at.token_type not in NAME_TOKENS
+            if is_keyword and at.text.upper() not in STRUCTURAL:
+                problem = f'{problem}. {at.text} is a keyword: a column of this name needs quotes, as in "{at.text}"'
+            raise PlacedError(problem, *((at.start, at.end + 1) if at else (0, 0)))
 
         # -- spans: which tokens an expression consists of -------------------------------------------------------------
 
@@ -134,7 +166,10 @@ class WindowSql(Dialect):
             called = self._curr.text.upper() if self._curr else ""
             if self._next and self._next.token_type is TokenType.L_PAREN and called in ("TABLE", *TABLE_FUNCTIONS):
                 return self._parse_table_function()
-            table = super()._parse_table(*arguments, **options)
+            table: Any = super()._parse_table(*arguments, **options)
+            if self._curr and self._curr.text.upper() == "WINDOW" and self._next and self._next.text.upper() in KSQL:
+                table.set("bracket", self._parse_ksql())
+                return table
             if self._curr and self._curr.token_type is TokenType.L_BRACKET:
                 return self._parse_bracket(table)
             return table
@@ -156,6 +191,30 @@ class WindowSql(Dialect):
                     problem = f"{self._curr.text} is neither a unit of time nor an option of the window"
                 self.raise_error(f"{problem}. Expected ]")
             return self.expression(Bracket(expressions=windows, partition_by=keys)).update_positions(start)
+
+        def _parse_ksql(self) -> Bracket:
+            """Read `WINDOW HOPPING (SIZE 1 HOUR, ADVANCE BY 10 MINUTES)`."""
+            start = self._curr
+            self._advance()
+            kind = KSQL[self._curr.text.upper()]
+            if kind == "SESSION":
+                problem = "Sessions of ksqlDB are closed at both ends, those of Sash begin anew after exactly the gap"
+                self.raise_error(f"{problem}. Write FROM t [SESSION 10 MINUTES ON ts]")
+            self._advance()
+            self._match_l_paren()
+            if not self._match_text_seq("SIZE"):
+                self.raise_error("Expected SIZE, as in (SIZE 1 HOUR)")
+            size, options = self._parse_amount(), {}
+            if kind == "RANGE":
+                if not (self._match(TokenType.COMMA) and self._match_text_seq("ADVANCE", "BY")):
+                    self.raise_error("Expected ADVANCE BY, as in (SIZE 1 HOUR, ADVANCE BY 10 MINUTES)")
+                options["SLIDE"] = self._parse_amount()
+            if self._curr and self._curr.token_type is TokenType.COMMA:
+                problem = "RETENTION and GRACE PERIOD are not supported. Leave them out"
+                self.raise_error(f"{problem}: lateness= of a query says how late rows of a stream may be")
+            self._match_r_paren()
+            window = self.expression(BracketWindow(kind=kind, this=size, options=options)).update_positions(start)
+            return self.expression(Bracket(expressions=[window], ksql=True)).update_positions(start)
 
         def _parse_bracket_window(self) -> BracketWindow:
             options: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -11,30 +11,75 @@ from sash.aggregates.base import Aggregate
 from sash.aggregates.naming import result_name
 from sash.expressions import Expression, Order, Selection
 from sash.hints import did_you_mean
-from sash.language.aggregate_calls import build, calls_in, is_call
+from sash.language.aggregate_calls import calls_in, is_call
 from sash.language.aggregate_names import unknown
+from sash.language.clause import Clause, needs_time
 from sash.language.grammar import is_name
+from sash.language.group_functions import BOUNDS, END, STRUCTS, group_functions, is_group_function, part_of, window_time
 from sash.language.select_parts import Item, SelectParts
 from sash.language.source_text import quoted
 from sash.language.sql_error import NodeError, fail
-from sash.language.window_clauses import GROUP_FUNCTIONS, Clause, is_group_function, needs_time
-
-BOUNDS = {"start": "window_start", "end": "window_end"}
-"""The fields of Spark's struct `window`, and the columns of the results."""
+from sash.language.value_functions import Call, read_call
 
 Value = str | Expression | dict[str, str] | None
+
+
+class ClauseResults:
+    """The aggregates over the windows of a clause, and which of them the text asks for."""
+
+    def __init__(self, clause: Clause) -> None:
+        self.clause = clause
+        self.aggregates: dict[str, Aggregate[Any]] = {}
+        self.asked: dict[str, list[str]] = {window: [] for window in clause.windows}
+        """The names of the aggregates over each window."""
+
+    def ask(self, name: str, aggregate: Aggregate[Any], windows: Iterable[str]) -> list[str]:
+        """Return the columns of the results that hold an aggregate over some windows."""
+        self.aggregates[name] = aggregate
+        for window in windows:
+            if name not in self.asked[window]:
+                self.asked[window].append(name)
+        return list(dict.fromkeys(self.column(name, window) for window in windows))
+
+    def column(self, name: str, window: str) -> str:
+        """Return the column of the results that holds an aggregate over a window."""
+        return f"{name}_{window}" if self.clause.several and self.clause.per_row else name
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether the text asks for every aggregate over every window."""
+        return all(set(names) == set(self.aggregates) for names in self.asked.values())
+
+    @property
+    def all_columns(self) -> list[str]:
+        """The columns that one query adds to rows, those that the text does not ask for included."""
+        return [self.column(name, window) for name in self.aggregates for window in self.clause.windows]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the text asks for, in their order."""
+        return [
+            self.column(name, window)
+            for name in self.aggregates
+            for window, names in self.asked.items()
+            if name in names
+        ]
 
 
 class SelectList:
     """Reads a select list, HAVING and ORDER BY."""
 
-    def __init__(self, parts: SelectParts, keys: Mapping[str | None, str], clause: Clause) -> None:
-        self.parts, self.source, self.keys, self.clause = parts, parts.source, keys, clause
-        self.several = len(clause.windows) > 1
-        self.group_functions = list(filter(is_group_function, parts.group))
-        self.aggregates: dict[str, Aggregate[Any]] = {}
+    def __init__(self, parts: SelectParts, keys: Mapping[str | None, str], clauses: Sequence[Clause]) -> None:
+        self.parts, self.source, self.keys = parts, parts.source, keys
+        self.results = list(map(ClauseResults, clauses))
+        self.clause = clauses[0]
+        """The only clause, unless windows are those of OVER."""
+        self.several = self.clause.several
+        self.group_functions = group_functions(parts.group)
         self.columns: dict[int, list[str]] = {}
         """The columns of the query's results that hold a call, by its `id`: one for each window."""
+        self.over_results: dict[int, Expression] = {}
+        """SQL over columns of the results, by the `id` of the call that it evaluates."""
         self.mentioned = {column.parts[0].name.lower() for column in parts.source.statement.find_all(exp.Column)}
         self._name_calls()
         self.outputs = self._outputs()
@@ -48,33 +93,50 @@ class SelectList:
         for call, alias in [*aliases, *inner]:
             if id(call) not in self.columns:
                 self._name_call(call, alias)
-        if not self.aggregates:
+        if not self.columns:
             for function in (node for item in self.parts.items for node in item.node.find_all(exp.Anonymous)):
-                fail(function, unknown(function.name))
+                if part_of(self.source, function, self.group_functions) is None:
+                    fail(function, unknown(function.name))
             fail(self.parts.items[0].node, "The query has no aggregate. Name one, as in SELECT max(load).")
 
-    def _name_call(self, call: Any, alias: str | None) -> None:
-        over = self.clause.of_call.get(id(call))
-        if over is None and self.clause.of_call:
-            fail(call, "This aggregate has no OVER, but others have.")
-        aggregate = build(self.source, call)
-        several = self.several and self.clause.per_row
-        name = alias if alias is not None and not (several and over) else None
-        same = (name for name, known in self.aggregates.items() if repr(known) == repr(aggregate))
-        name = name or next(same, result_name(aggregate))
-        while not self._is_free(name, aggregate):
-            name += "_"
-        self.aggregates[name] = aggregate
-        windows = [over] if over else self.clause.windows
-        self.columns[id(call)] = [f"{name}_{window}" for window in windows] if several else [name]
+    def _name_call(self, node: Any, alias: str | None) -> None:
+        results = next((results for results in self.results if id(node) in results.clause.of_call), None)
+        if results is None and self.clause.of_call:
+            fail(node, "This aggregate has no OVER, but others have.")
+        results = results or self.results[0]
+        clause = results.clause
+        call = read_call(self.source, node, is_cql=self.parts.is_cql, descending=id(node) in clause.descending)
+        over = clause.of_call.get(id(node))
+        windows = list(clause.windows) if over is None else [over]
+        is_result = call.over_results is None
+        name = alias if is_result and alias is not None and not (clause.several and over) else None
+        columns = [
+            self._ask(results, aggregate, name if is_result else None, call, windows) for aggregate in call.aggregates
+        ]
+        self.columns[id(node)] = columns[0]
+        if call.over_results is not None:
+            held = [self.source.quoted(of_windows[0]) for of_windows in columns]
+            self.over_results[id(node)] = Expression(call.over_results(held))
 
-    def _is_free(self, name: str, aggregate: Aggregate[Any]) -> bool:
+    def _ask(
+        self, results: ClauseResults, aggregate: Aggregate[Any], name: str | None, call: Call, windows: list[str]
+    ) -> list[str]:
+        """Return the columns of an aggregate over windows; without a name, it shares those of an equal one."""
+        same = (known for known, other in results.aggregates.items() if repr(other) == repr(aggregate))
+        plain = call.name if call.over_results is None else result_name(aggregate)
+        name = name or next(same, plain)
+        while not self._is_free(name, aggregate, results):
+            name += "_"
+        return results.ask(name, aggregate, windows)
+
+    def _is_free(self, name: str, aggregate: Aggregate[Any], results: ClauseResults) -> bool:
         """Return whether a column of the results can have a name: rows also have the columns that the text mentions."""
         taken = {*self.keys.values(), "window", *BOUNDS.values()}
         if self.clause.per_row:  # a query whose results are rows only rejects names that the rows have itself
             taken = set() if self.is_rows_only else self.mentioned
-        same = self.aggregates.get(name)
-        return name.lower() not in taken and (same is None or repr(same) == repr(aggregate))
+        same = results.aggregates.get(name)
+        elsewhere = any(name in others.aggregates for others in self.results if others is not results)
+        return name.lower() not in taken and not elsewhere and (same is None or repr(same) == repr(aggregate))
 
     @property
     def is_rows_only(self) -> bool:
@@ -84,14 +146,13 @@ class SelectList:
 
     @property
     def result_columns(self) -> list[str]:
-        """The columns that the query adds to rows, in their order."""
-        windows = self.clause.windows
-        return [f"{name}_{window}" if self.several else name for name in self.aggregates for window in windows]
+        """The columns that queries add to rows, in their order."""
+        return [column for results in self.results for column in results.columns]
 
     @property
     def window_columns(self) -> list[str]:
         """The columns of results per window, besides keys and aggregates."""
-        has_time = self.clause.time is not None or needs_time(self.clause.windows, self.aggregates)
+        has_time = self.clause.time is not None or needs_time(self.clause.windows, self.results[0].aggregates)
         bounds = [*BOUNDS.values()] if has_time else []  # without a time, windows of rows have no bounds
         return ["window", *bounds] if self.several else bounds
 
@@ -132,7 +193,7 @@ class SelectList:
             yield "*", None
             return
         held_in = self.columns.get(id(node), [])
-        if len(held_in) > 1:
+        if len(held_in) > 1 and id(node) not in self.over_results:
             for window, column in zip(self.clause.windows, held_in, strict=True):
                 yield f"{item.alias}_{window}" if item.alias else column, column
             return
@@ -171,7 +232,9 @@ class SelectList:
             if len(columns) > 1:
                 problem = f"This aggregate has a result for each of {len(columns)} windows"
                 fail(node, f"{problem}, so it cannot be part of an expression.")
-            found[id(node)] = columns[0]
+            found[id(node)] = self.over_results.get(id(node), columns[0])
+        elif (part := part_of(self.source, node, self.group_functions)) is not None:
+            found[id(node)] = part
         elif isinstance(node, exp.Column):
             value = self._column(node, aliases)
             if value is not None:
@@ -192,6 +255,8 @@ class SelectList:
             return bound
         if len(node.parts) == 1 and node.name.lower() in self.window_columns:
             return str(node.name.lower())
+        if END in self.window_columns and (time := window_time(self.source, node)) is not None:
+            return time
         if node.parts[0].name in self.keys.values():  # a field of a key
             return None
         function = node.find_ancestor(exp.Anonymous)
@@ -204,15 +269,19 @@ class SelectList:
 
     def _bound(self, node: exp.Column) -> str | None:
         """Return the column that `window.start` or `window.end` stands for."""
-        is_field = node.table.lower() in GROUP_FUNCTIONS and bool(self.group_functions)
+        is_field = node.table.lower() in STRUCTS and bool(self.group_functions)
         return BOUNDS.get(node.name.lower()) if is_field else None
 
     def _is_struct(self, node: Any) -> bool:
         """Return whether a node is Spark's struct with the bounds of a window: `window`, or `window(ts, '1 hour')` again."""
         if isinstance(node, exp.Column):
             names = {function.name.lower() for function in self.group_functions}
-            return len(node.parts) == 1 and node.name.lower() in names
-        return is_group_function(node) and self.source.normal(node) in map(self.source.normal, self.group_functions)
+            return len(node.parts) == 1 and node.name.lower() in names.intersection(STRUCTS)
+        return (
+            is_group_function(node)
+            and node.name.lower() in STRUCTS
+            and self.source.normal(node) in map(self.source.normal, self.group_functions)
+        )
 
     # -- the selection -------------------------------------------------------------------------------------------------
 
@@ -224,13 +293,16 @@ class SelectList:
         if parts.having is not None:
             value = self.value(parts.having, self._aliases(first=False))
             having = value if isinstance(value, Expression) else Expression(quoted(str(value), self.source.quote))
-        added, order = tuple(self.result_columns), tuple(self._order())
+        added = tuple(column for results in self.results for column in results.all_columns)
+        order = tuple(self._order())
         selection = Selection(outputs, added, having, order, parts.limit, parts.offset)
         return None if outputs is None and having is None and selection.by_rows else selection
 
     def _is_natural(self) -> bool:
-        """Return whether the query has these columns in this order."""
-        names = [*self.keys.values(), *self.window_columns, *self.aggregates]
+        """Return whether one query has these columns in this order."""
+        if len(self.results) > 1 or not self.results[0].is_uniform:
+            return False
+        names = [*self.keys.values(), *self.window_columns, *self.results[0].aggregates]
         natural: list[tuple[str, Value]] = [(name, name) for name in names]
         if self.clause.per_row:
             natural = [("*", None), *((name, name) for name in self.result_columns)]

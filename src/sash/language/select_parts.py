@@ -8,7 +8,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from sash.language.aggregate_calls import is_call
 from sash.language.grammar import Bracket, TableFunction
+from sash.language.group_functions import is_group_function
 from sash.language.source_text import SourceText
 from sash.language.sql_error import fail
 
@@ -51,7 +53,7 @@ class SelectParts:
         having = having or qualify
         self.items = _items(select)
         self.where = where and where.this
-        self.group = _group(select)
+        self.group = _group(select, self.items)
         self.having = having and having.this
         """The condition of HAVING or QUALIFY; None if there is none."""
         self.named_windows = _named_windows(select)
@@ -60,6 +62,11 @@ class SelectParts:
         self.offset = _count(select.args.get("offset"), "OFFSET") or 0
         self.bracket: Bracket | None = self.table.args.get("bracket")
         """The windows in brackets; None if there are none."""
+
+    @property
+    def is_cql(self) -> bool:
+        """Whether the text is CQL: its windows are in brackets."""
+        return self.bracket is not None and not self.bracket.args.get("ksql")
 
     @property
     def results(self) -> Iterator[Any]:
@@ -132,13 +139,31 @@ def _items(select: exp.Select) -> list[Item]:
     return [Item(node.alias, node.this) if isinstance(node, exp.Alias) else Item(None, node) for node in nodes]
 
 
-def _group(select: exp.Select) -> list[Any]:
+def _group(select: exp.Select, items: list[Item]) -> list[Any]:
+    """Return the members of GROUP BY. A position, and ALL, stand for members of the select list; so does the alias of a window."""
     group = select.args.get("group")
     if group is None:
         return []
+    if group.args.get("all") is True:
+        return [item.node for item in items if not any(is_call(node) for node in item.node.walk())]
     if any(value for name, value in group.args.items() if name != "expressions"):
-        fail(group, "GROUP BY takes columns and expressions. ALL, ROLLUP, CUBE and GROUPING SETS are not supported.")
-    return list(group.expressions)
+        fail(
+            group,
+            "GROUP BY takes columns, expressions, positions and ALL. ROLLUP, CUBE and GROUPING SETS are not supported.",
+        )
+    aliases = {item.alias.lower(): item.node for item in items if item.alias and is_group_function(item.node)}
+    return [_grouped(node, items, aliases) for node in group.expressions]
+
+
+def _grouped(node: Any, items: list[Item], aliases: dict[str, Any]) -> Any:
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal():
+        if not 1 <= int(node.name) <= len(items):
+            fail(node, f"There is no column {node.name} in the select list, which has {len(items)}.")
+        return items[int(node.name) - 1].node
+    named = aliases.get(node.name.lower()) if isinstance(node, exp.Column) and len(node.parts) == 1 else None
+    if named is None or node.name.lower() in {column.name.lower() for column in named.find_all(exp.Column)}:
+        return node
+    return named
 
 
 def _named_windows(select: exp.Select) -> dict[str, Any]:

@@ -78,6 +78,10 @@ class SourceText:
     def _by_start(self) -> dict[Any, int]:
         return {token.start: place for place, token in enumerate(self.tokens)}
 
+    def quoted(self, name: str) -> str:
+        """Return a name in the quotes of the engine."""
+        return quoted(name, self.quote)
+
     def normal(self, node: Any) -> str | None:
         """Return the tokens of a node without regard to spaces, comments, and the case of words; None if they are not known."""
         span = self.span(node)

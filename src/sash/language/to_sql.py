@@ -19,11 +19,12 @@ from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.durations import LONG_NAMES
 from sash.expressions import SQL, Computed
-from sash.language.aggregate_names import REGISTERED, plain
+from sash.language.aggregate_names import REGISTERED, SWAPPED, plain
+from sash.language.clause import EXCLUDED
 from sash.language.grammar import WindowSql, is_name
 from sash.language.source_text import SourceText, quoted
 from sash.language.sql_error import SqlError
-from sash.language.window_clauses import EXCLUDED, KINDS
+from sash.language.window_clauses import KINDS
 from sash.plan.query_spec import QuerySpec
 from sash.windows import Window
 
@@ -32,6 +33,8 @@ WORDS = {make.__name__: kind for kind, make in KINDS.items()} | {"punctuated": "
 EXCLUDES = {argument: words for words, argument in EXCLUDED.items()}
 BRACKET_WORDS = " ".join([*KINDS, *WindowSql.Parser.BRACKET_OPTIONS, "AS", "ORDER", "PARTITION"]).split()
 """Words with a meaning in brackets."""
+BY = {built_in: other for other, built_in in SWAPPED.items()}
+"""What SQL calls aggregates that return a column of the row with the largest or smallest value."""
 DEFAULTS = {"algorithm": "auto", "objective": "throughput", "slicing": "auto", "lateness": None}
 """Arguments of a query that a text cannot have."""
 
@@ -165,7 +168,10 @@ def _call_text(call: Any) -> str:
     name = call.func.id
     if name == "expr":
         return str(ast.literal_eval(call.args[0]))
-    parameters = [*inspect.signature(BUILT_IN[name]).parameters.values()] if name in BUILT_IN else []
+    if name in BY:  # the value that is compared comes last, as every engine has it
+        name, call = BY[name], ast.Call(call.func, [*reversed(call.args)], call.keywords)
+    known = BUILT_IN.get(SWAPPED.get(name, name))
+    parameters = [] if known is None else [*inspect.signature(known).parameters.values()]
     arguments, where = [], ""
     for position, argument in enumerate(call.args):
         is_column = not parameters or "ColumnLike" in str(parameters[position].annotation)

@@ -88,9 +88,14 @@ class Explanation:
     """When the query compiles, in words."""
     engine: tuple[Branch, ...] = ()
     """What Spark does, if the query runs on Spark."""
+    following: tuple[Explanation, ...] = ()
+    """The plans of queries that run after this one, over its results."""
 
     def __str__(self) -> str:
-        """Return the tree."""
+        """Return the tree, and those of the queries that follow."""
+        return "\n\n".join([self._tree(), *map(str, self.following)])
+
+    def _tree(self) -> str:
         windows = {name: repr(window) for name, window in self.plan.windows.items()}
         named = [text if name == self.plan.windows[name].kind else f"{name}: {text}" for name, text in windows.items()]
         first = [Branch("types", (self.types,)), Branch("windows", tuple(named))]

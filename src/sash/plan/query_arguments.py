@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sash.aggregates import BUILT_IN
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
 from sash.aggregates.naming import result_name
 from sash.durations import read_duration
 from sash.expressions import Computed, as_key
@@ -16,7 +16,7 @@ from sash.windows import Window
 def read_aggregates(value: Any) -> dict[str, Aggregate[Any]]:
     """Return the aggregates by name. Raise TypeError or ValueError if the argument is not a dictionary or a list of them."""
     if isinstance(value, Aggregate):
-        value = {value.name: value}
+        value = {value.call.alias or value.name: value}
     elif isinstance(value, list | tuple) and value:
         value = _name_aggregates(value)
     if not isinstance(value, Mapping) or not value:
@@ -33,7 +33,10 @@ def read_aggregates(value: Any) -> dict[str, Aggregate[Any]]:
                 f"aggregates: {name!r}: {aggregate.name} needs {aggregate.named_inputs} column(s), but has "
                 f"{len(aggregate.columns)}. Name them, as in {aggregate.name}({examples})."
             )
-    return _tell_apart(value)
+        if aggregate.call.alias not in (None, name):
+            problem = f"has two names, this one and that of .alias({aggregate.call.alias!r})"
+            raise ValueError(f"aggregates: {name!r}: {problem}. Leave one of them out.")
+    return _tell_apart({name: with_fields(aggregate, alias=None) for name, aggregate in value.items()})
 
 
 def _name_aggregates(value: Sequence[Any]) -> dict[str, Aggregate[Any]]:
@@ -134,12 +137,14 @@ def _check_unique(names: list[str], members: Sequence[Any], parameter: str, exam
 
 
 def read_keys(value: Any) -> tuple[str, ...]:
-    """Return the names of keys, in place of expressions too."""
+    """Return the names of keys, in place of expressions too; None is no key."""
+    value = () if value is None else value
     return read_columns([as_key(key) for key in value] if isinstance(value, list | tuple) else as_key(value), "by")
 
 
 def read_columns(value: Any, parameter: str) -> tuple[str, ...]:
     """Return the names of columns. Raise TypeError or ValueError if they are not names, or not different."""
+    value = () if value is None else value
     columns = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     if not all(isinstance(column, str) and column for column in columns):
         raise TypeError(f"{parameter}={value!r} must be the name of a column, or a list of names.")

@@ -4,6 +4,7 @@ One result per row:
 
     rows(100)                    the last 100 rows
     rows(before=49, after=50)    49 rows before, the row, and 50 rows after it
+    lag(), lead(2)               the row before; the second row after
     time("1h")                   the rows of the last hour
     time(before="1h", after="30m")   from an hour before the row to half an hour after it
     expanding()                  all rows up to the row
@@ -33,11 +34,16 @@ from sash.hints import no_attribute
 from sash.windows.by_column import delta, punctuated
 from sash.windows.by_function import custom
 from sash.windows.by_gap import session
-from sash.windows.by_rows import rows
+from sash.windows.by_rows import lag, lead, rows
 from sash.windows.by_time import cumulative, expanding, time, tumbling
 from sash.windows.window import Window
 
-__all__ = ["Window", "cumulative", "custom", "delta", "expanding", "punctuated", "rows", "session", "time", "tumbling"]
+# fmt: off
+__all__ = [
+    "Window", "cumulative", "custom", "delta", "expanding", "lag", "lead", "punctuated", "rows", "session", "time",
+    "tumbling",
+]
+# fmt: on
 
 NAMES_ELSEWHERE = {
     "rolling": 'window.rows(n) for n rows, or window.time("1h") for a length of time',
@@ -47,6 +53,7 @@ NAMES_ELSEWHERE = {
     **dict.fromkeys(("sessions", "session_window", "gap"), 'window.session("30m")'),
     **dict.fromkeys(("range", "duration"), 'window.time("1h")'),
     **dict.fromkeys(("count", "row"), "window.rows(n)"),
+    **dict.fromkeys(("shift", "prev", "previous"), "window.lag(1)"),
 }
 """What to write instead of the names that other libraries use."""
 

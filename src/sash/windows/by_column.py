@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sash.windows.arguments import check_column, check_count, options_text
+from sash.windows.arguments import check_column, check_count, hints_names, options_text
 from sash.windows.arrays import count_before, ranges
 from sash.windows.base import Bounds, Flags, Ints, Items, LoopCompiler, Memory, new_bounds
 from sash.windows.capabilities import ColumnRule, Cuts, Frame, WindowMemory
@@ -91,6 +91,7 @@ class Delta(Window):
         return f"delta({self.column!r}, {self.threshold}{slide}{options_text(min_rows=self.min_rows)})"
 
 
+@hints_names
 def delta(column: str, threshold: Number, *, slide: Number | None = None, min_rows: int = 1) -> Window:
     """Return windows of the newest rows whose `column` differs by at most `threshold` from the newest row.
 
@@ -252,6 +253,7 @@ class Punctuated(Window):
         return f"punctuated({self.column!r}{options_text(min_rows=self.min_rows)})"
 
 
+@hints_names
 def punctuated(column: str, *, min_rows: int = 1) -> Window:
     """Return windows that end with each row whose `column` is true; the next row begins the next window.
 

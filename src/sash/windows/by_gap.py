@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sash.durations import Duration, DurationLike, TimeUnit, quote, read_duration
-from sash.windows.arguments import check_count, options_text
+from sash.windows.arguments import check_count, hints_names, options_text
 from sash.windows.arrays import count_before, neighbours
 from sash.windows.base import Bounds, Ints, Items, LoopCompiler, Memory, Reach, first_after
 from sash.windows.capabilities import Cuts, Lateness, TimeSplit
@@ -96,6 +96,7 @@ class Session(Window):
         return f"session({quote(self.gap)}{options_text(min_rows=self.min_rows)})"
 
 
+@hints_names
 def session(gap: DurationLike, *, min_rows: int = 1) -> Window:
     """Return sessions: rows with at most `gap` between neighbours, as in Spark's `session_window`.
 

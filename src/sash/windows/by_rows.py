@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sash.windows.arguments import check_choice, check_count, check_exclude, check_sides, options_text
+from sash.windows.arguments import check_choice, check_count, check_exclude, check_sides, hints_names, options_text
 from sash.windows.arrays import ranges
 from sash.windows.base import NOT_GIVEN, Bounds, Cycle, Ints, Items, LoopCompiler, Memory, Reach
 from sash.windows.capabilities import Cuts, RowCount, TimeSplit
@@ -66,6 +66,7 @@ class SlidingRows(Window):
         return f"rows({self.range}, slide={self.slide}{options_text(min_rows=self.min_rows)})"
 
 
+@hints_names
 def rows(
     range: int | None = None,  # noqa: A002 — the papers' word
     *,
@@ -148,6 +149,58 @@ def _check_around(before: Any, after: Any, others: dict[str, Any]) -> None:
         raise ValueError(
             f"window.rows: before={before} and after={after} leave no rows. before + after must be at least 0."
         )
+
+
+@hints_names
+def lag(n: int = 1) -> Window:
+    """Return for each row the row `n` rows before it: `rows(before=n, after=-n)`.
+
+    `agg.last("load")` over it is SQL's `lag(load)`. A negative `n` is a row after it.
+
+    Nulls and NaN: rows are counted whether or not their values are null, so the result is null if that row has a null.
+    Result: one per row, beside the input row; null, and a count of 0, for the first `n` rows of a key.
+    Errors: TypeError if `n` is not an integer.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"day": [1, 2, 5], "load": [3, None, 4]})
+    >>> sash.Query({"before": agg.last("load"), "day_before": agg.last("day")}, window.lag(), time="day").run(rows).to_pydict()
+    {'day': [1, 2, 5], 'load': [3, None, 4], 'before': [None, 3, None], 'day_before': [None, 1, 2]}
+    """
+    steps = _check_steps(n, "lag")
+    return rows(before=steps, after=-steps)
+
+
+@hints_names
+def lead(n: int = 1) -> Window:
+    """Return for each row the row `n` rows after it: `rows(before=-n, after=n)`.
+
+    `agg.first("load")` over it is SQL's `lead(load)`. In a stream, a result waits for that row.
+
+    Nulls and NaN: rows are counted whether or not their values are null, so the result is null if that row has a null.
+    Result: one per row, beside the input row; null, and a count of 0, for the last `n` rows of a key.
+    Errors: TypeError if `n` is not an integer.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"day": [1, 2, 5], "load": [3, None, 4]})
+    >>> sash.Query({"next": agg.first("load")}, window.lead(), time="day").run(rows)["next"].to_pylist()
+    [None, 4, None]
+    """
+    steps = _check_steps(n, "lead")
+    return rows(before=-steps, after=steps)
+
+
+def _check_steps(n: Any, window: str) -> int:
+    """Return a number of rows. Raise TypeError if it is not an integer."""
+    if isinstance(n, bool) or not isinstance(n, Integral):
+        hint = (
+            f' Name the column in the aggregate: agg.last("{n}") over window.{window}().' if isinstance(n, str) else ""
+        )
+        raise TypeError(f"window.{window}: n={n!r} is not a whole number of rows.{hint}")
+    return int(n)
 
 
 def around_closed(length: int, closed: Any) -> tuple[int, int]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from sash.durations import Duration, DurationLike, quote, read_duration
-from sash.windows.arguments import check_choice, check_count, check_exclude, check_flag, check_sides, options_text
+from sash.windows.arguments import (
+    check_choice,
+    check_count,
+    check_exclude,
+    check_flag,
+    check_sides,
+    hints_names,
+    options_text,
+)
 from sash.windows.base import NOT_GIVEN
 from sash.windows.calendars import check_zone
 from sash.windows.clocks import CLOSED, TICKS, CalendarClock, Clock
@@ -17,6 +25,7 @@ ENDS = ("left", "right")
 """Which end windows with a slide may include: with both, a row could belong to two neighbours."""
 
 
+@hints_names
 def time(
     range: DurationLike | None = None,  # noqa: A002 — the papers' word
     *,
@@ -111,6 +120,7 @@ def time(
     return TimeFrame(length, ZERO, excluded, min_rows=min_rows, text=text, closed=closed or "right", clock=clock)
 
 
+@hints_names
 def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_rows: int = 1) -> Window:
     """Return for each row all rows of its key up to it: values since the beginning.
 
@@ -159,6 +169,7 @@ def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, other
     return TimeFrame(low, high, exclude, min_rows=least, text=text, closed=closed)
 
 
+@hints_names
 def tumbling(
     range: DurationLike,  # noqa: A002 — the papers' word
     *,
@@ -204,6 +215,7 @@ def tumbling(
     return _periodic(call, length, length, length)
 
 
+@hints_names
 def cumulative(
     range: DurationLike,  # noqa: A002 — the papers' word
     step: DurationLike,

@@ -88,7 +88,7 @@ def every_aggregate() -> dict[str, Aggregate[Any]]:
         add(each, *NUMBERS)
     for spread in (agg.variance, agg.var_pop, agg.stddev, agg.stddev_pop):
         add(spread, *(column for column in NUMBERS if column != "i64"))
-    for shape in (agg.skewness, agg.kurtosis):
+    for shape in (agg.skewness, agg.skewness_samp, agg.kurtosis, agg.kurtosis_samp):
         add(shape, "i8", "i16", "i32", "f32", "flag", "money")
     add(agg.sum_of_squares, *(column for column in NUMBERS if column != "money"))
     for joint in (agg.covariance, agg.correlation, agg.weighted_mean):

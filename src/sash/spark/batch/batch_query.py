@@ -179,7 +179,7 @@ class LabelQuery(BatchQuery):
         labels, own_names = in_own_case(of_labels, labels)
         self.label_fields = labels.schema.fields
         self.labels, of_labels = with_computed(of_labels, labels)
-        check_names(query, self.labels.columns)
+        check_names(query, self.labels.columns, at_time)
         refuse_same_names(query, self.labels)
         read_schema(of_labels, self.labels)
         super().__init__(computed, frame.select(*map(quote, computed.columns)), options)
