@@ -45,7 +45,7 @@ test: .venv/ready
 
 # The three parts of make test. They run at the same time, so that no core waits for Spark, which often waits itself. Spark comes first:
 # it takes longest, and gives up a Python worker that does not start within ten seconds.
-test-local: .venv/ready
+test-local: .venv/chromium
 	nice -n 5 $(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -m 'not session'
 
 test-spark: .venv/ready
@@ -57,7 +57,7 @@ test-check: .venv/ready
 	@nice -n 5 $(MAKE) --no-print-directory check > build/check.txt 2>&1; check=$$?; cat build/check.txt; exit $$check
 
 test-full: export SASH_FULL = 1
-test-full: .venv/ready
+test-full: .venv/chromium
 	@$(MAKE) --no-print-directory -j 2 check .venv-spark$(OLDEST_SPARK)/ready
 	@mkdir -p build && rm -f build/durations.txt
 	$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -m 'not session' --cov --cov-report=
@@ -67,7 +67,7 @@ test-full: .venv/ready
 	$(BIN)/python -m pytest -q -m session tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95; classic=$$?; \
 	wait $$others; others=$$?; for run in connect oldest; do echo "$$run:"; tail -n 40 build/$$run.txt; done; exit $$((classic + others))
 
-soak: .venv/ready $(OLD_SPARKS:%=.venv-spark%/ready)
+soak: .venv/chromium $(OLD_SPARKS:%=.venv-spark%/ready)
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) -m 'not session' tests/kernels tests/aggregator tests/algorithms \
 		tests/benchmarks tests/language tests/live tests/state tests/spark
 	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q -m session tests/spark || exit 1; done
@@ -154,8 +154,13 @@ format: .venv/ready
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-.venv/ready: requirements.txt pyproject.toml tools/setup.sh
+.venv/ready: requirements.txt pyproject.toml tools/setup.sh tools/install.sh
 	@PYTHON=$(PYTHON) bash tools/setup.sh
+
+# Only the tests of the live page need a browser.
+.venv/chromium: .venv/ready tools/chromium.sh
+	@bash tools/chromium.sh
+	@touch $@
 
 .venv-spark%/ready: .venv/ready tools/setup_spark.sh
 	@bash tools/setup_spark.sh $*

@@ -329,6 +329,11 @@ def of_sweeps(readings: Sequence[Reading]) -> Iterator[str]:
     yield ""
     yield _text("growth/about.md")
     yield _text("growth/reasons.md")
+    if judge(growth_sweeps.IN_ORDER_OF_TIME, readings):
+        yield "### Tables in order of time"
+        yield ""
+        yield _text("growth/in_order_of_time.md")
+        yield from _targets(growth_sweeps.IN_ORDER_OF_TIME, readings)
     yield from _all(growth_sweeps.CASES, readings)
 
 

@@ -40,7 +40,7 @@ def files_after(code: str, folder: Path) -> set[str]:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    return {path.name for path in folder.rglob("*") if path.suffix in (".py", ".nbc", ".nbi")}
+    return {path.name for path in folder.rglob("*") if path.suffix in (".py", ".object")}
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,9 @@
 #!/usr/bin/env bash
-# Makes .venv with the pinned dependencies and sees to Java 17 and Chromium, on a machine that may have none of them.
+# Makes .venv with the pinned dependencies and sees to Java 17, on a machine that may have neither.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-say() { printf 'set-up: %s\n' "$*" >&2; }
-stop() { say "$*"; exit 1; }
-
-as_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo -n "$@"; else return 1; fi
-}
-
-# install DEBIAN FEDORA ALPINE BREW: each manager has its own name for a package
-install() {
-    if command -v apt-get >/dev/null; then as_root apt-get -qq update && as_root apt-get -qq install -y "$1"
-    elif command -v dnf >/dev/null; then as_root dnf -q install -y "$2"
-    elif command -v apk >/dev/null; then as_root apk add -q "$3"
-    elif command -v brew >/dev/null; then brew install -q "$4"
-    else return 1; fi >&2
-}
+. tools/install.sh
 
 java_is_new_enough() {
     local java="${JAVA_HOME:+$JAVA_HOME/bin/}java" version
@@ -45,19 +31,6 @@ if ! java_is_new_enough; then
         "openjdk-17-jre-headless), then run make again"
 fi
 
-has_chromium() {
-    local name
-    for name in chromium chromium-browser google-chrome chrome; do command -v "$name" >/dev/null && return; done
-    return 1
-}
-
-# Only the tests of the live page need it, and they say so if it is missing.
-if ! has_chromium; then
-    say "the tests of the live page need Chromium and none was found: installing it (a download of about 100 MB, 350 MB on disk)"
-    install chromium chromium chromium chromium || true
-    has_chromium || say "Chromium could not be installed: make test will fail in tests/live until it is (Debian: apt-get install chromium)"
-fi
-
 if [ ! -x .venv/bin/python ] || ! python_is_new_enough .venv/bin/python; then
     say "making .venv with $("$python" --version)"
     rm -rf .venv
@@ -68,6 +41,7 @@ if [ ! -x .venv/bin/python ] || ! python_is_new_enough .venv/bin/python; then
 fi
 
 say "installing the pinned dependencies"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+pip() { .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@" >>"$log" 2>&1 || { tail -n 20 "$log" >&2; exit 1; }; }
+pip --requirement requirements.txt
+pip --no-deps --no-build-isolation --editable .
 touch .venv/ready

@@ -21,7 +21,7 @@ def aggregates(point: SweepPoint) -> Iterator[tuple[str, str, str]]:
     ['max_a', 'min_a', 'mean_a', 'stddev_a', 'max_b']
     """
     for number in range(point.aggregates):
-        column, how = COLUMNS[number // len(HOW)], HOW[number % len(HOW)]
+        column, how = COLUMNS[number // len(HOW)], HOW[(HOW.index(point.first) + number) % len(HOW)]
         yield f"{how}_{column}", how, column
 
 

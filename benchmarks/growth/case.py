@@ -24,6 +24,8 @@ class SweepPoint:
     aggregates: int = 1
     range: int = 1_000
     """Rows of the longest window."""
+    first: str = "max"
+    """The function of the first aggregate."""
 
     @property
     def lengths(self) -> tuple[int, ...]:

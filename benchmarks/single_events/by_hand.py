@@ -1,15 +1,15 @@
-"""Other ways to keep the aggregate of the last rows: deques and running sums by hand, NumPy, pandas, and river if it is installed."""
+"""Other ways to keep the aggregate of the last rows: deques and running sums by hand, NumPy, pandas and river."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from importlib import import_module
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from river import stats, utils
 
 from benchmarks.case import Call
 
@@ -47,6 +47,14 @@ class SumByHand:
         return self.total
 
 
+class MeanByHand(SumByHand):
+    """A deque of all values, and their sum."""
+
+    def move(self, value: float) -> float:
+        """Add a value, remove the oldest one, and return the mean."""
+        return super().move(value) / len(self.held)
+
+
 class DeviationByHand:
     """A deque of all values, their sum and the sum of their squares."""
 
@@ -63,7 +71,12 @@ class DeviationByHand:
         return sqrt(max(0.0, self.squares - self.total * self.total / self.length) / (self.length - 1))
 
 
-BY_HAND: dict[str, Callable[[int], Any]] = {"max": MaxByHand, "sum": SumByHand, "stddev": DeviationByHand}
+BY_HAND: dict[str, Callable[[int], Any]] = {
+    "max": MaxByHand,
+    "sum": SumByHand,
+    "mean": MeanByHand,
+    "stddev": DeviationByHand,
+}
 
 
 def by_hand(aggregate: str, values: list[float], length: int) -> Call:
@@ -74,7 +87,12 @@ def by_hand(aggregate: str, values: list[float], length: int) -> Call:
     return lambda: [move(value) for value in values]
 
 
-RECOMPUTED: dict[str, Callable[[Any], float]] = {"max": np.max, "sum": np.sum, "stddev": lambda held: held.std(ddof=1)}
+RECOMPUTED: dict[str, Callable[[Any], float]] = {
+    "max": np.max,
+    "sum": np.sum,
+    "mean": np.mean,
+    "stddev": lambda held: held.std(ddof=1),
+}
 
 
 def by_numpy(aggregate: str, values: list[float], length: int) -> Call:
@@ -109,10 +127,10 @@ def by_pandas(aggregate: str, values: list[float], length: int) -> Call:
 
 def by_river(aggregate: str, values: list[float], length: int) -> Call:
     """Return the run of river's rolling statistics."""
-    stats, utils = import_module("river.stats"), import_module("river.utils")
     kept: dict[str, Callable[[], Any]] = {
         "max": lambda: stats.RollingMax(window_size=length),
         "sum": lambda: utils.Rolling(stats.Sum(), window_size=length),
+        "mean": lambda: utils.Rolling(stats.Mean(), window_size=length),
         "stddev": lambda: utils.Rolling(stats.Var(), window_size=length),
     }
     window = kept[aggregate]()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from importlib.util import find_spec
 from time import perf_counter_ns
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import sash
 from benchmarks.case import STEP, WORST_STEP, Call, Case, Target
 from benchmarks.single_events import late_rows
-from benchmarks.single_events.by_hand import BY_HAND, by_hand, by_numpy, by_pandas, by_river
+from benchmarks.single_events.by_hand import by_hand, by_numpy, by_pandas, by_river
 from benchmarks.single_events.case import EventCase, EventContestant, StepCase
 from sash import agg
 
@@ -84,13 +83,12 @@ def single_events() -> Iterator[EventCase]:
             )
             for shown in (INTERPRETED, COMPILED)
         ]
-        others = []
-        if name in BY_HAND:
-            others += [EventContestant(name="by hand", package="numpy", prepare=partial(by_hand, name))]
-            others += [EventContestant(name="NumPy", package="numpy", rows=SLOW, prepare=partial(by_numpy, name))]
-            others += [EventContestant(name="pandas", package="pandas", rows=SLOW, prepare=partial(by_pandas, name))]
-            if find_spec("river"):
-                others += [EventContestant(name="river", package="river", prepare=partial(by_river, name))]
+        others = (
+            EventContestant(name="by hand", package="numpy", prepare=partial(by_hand, name)),
+            EventContestant(name="NumPy", package="numpy", rows=SLOW, prepare=partial(by_numpy, name)),
+            EventContestant(name="pandas", package="pandas", rows=SLOW, prepare=partial(by_pandas, name)),
+            EventContestant(name="river", package="river", prepare=partial(by_river, name)),
+        )
         yield EventCase(
             name=f"{name}, one event",
             aggregate=name,

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-FILE = Path(__file__).with_name("readings.parquet")
+FILE = Path(__file__).with_name("readings.parquet").resolve()
+"""A link to the copy that `sash sample` ships."""
 FIRST = np.datetime64("2026-03-02T00:00:00", "s").astype(np.int64)
 DAYS = 3
 EVERY = 150

@@ -101,13 +101,24 @@ class InThisProcess(TypedDict, total=False):
     threads: Annotated[int | None, COUNT]
 
 
+class WithBadTimes(TypedDict, total=False):
+    """Options for data in this process, and for streams on Spark.
+
+    - `on_bad_time`: "error" raises ValueError if a row has no usable time: a null, or one too far from 1970. "drop" drops such rows, and
+      labels; a warning counts them, or on Spark the observed metrics. Default: "error".
+    """
+
+    on_bad_time: Annotated[Literal["error", "drop"], Option("error", "run: {given} must be 'error' or 'drop'.")]
+
+
 class WithLabels(TypedDict, total=False):
     """Options for tables, in this process or on Spark.
 
     - `at`: labels, for point-in-time features: data of the same kind with the key columns and a time. The result is the labels, in
       their order (on Spark, in any), with one more column per aggregate and window: its value over the events of the same key up
-      to the time of the label, never later. Only windows that end with their row apply, unless `future` is True. An event at the
-      time of a label comes before it. Labels do not count as rows: `window.rows(10)` holds the ten newest events at or before a label. A key without
+      to the time of the label, never later. Windows end with the label; those that end after it need `future=True`. Of windows with a slide
+      and sessions, a label gets the last one that has ended by then, and `window_start` and `window_end`. An event at the time of a label
+      comes before it. Labels do not count as rows: `window.rows(10)` holds the ten newest events at or before a label. A key without
       events has nulls, and 0 for a count.
     - `at_time`: the time column of the labels. Default: the one of the query.
     - `future`: True also accepts windows that hold events after the label, such as `window.time(before="0s", after="7d")`. They are for targets:
@@ -176,8 +187,6 @@ class ForSparkTables(TypedDict, total=False):
 class ForSparkStreams(TypedDict, total=False):
     """Options for a streaming PySpark DataFrame.
 
-    - `on_bad_time`: "error" stops the stream if a row has no usable time; "drop" drops and counts such rows. Default:
-      "error".
     - `ahead`: how far ahead of the clock a time may be; None for no limit. Default: "1d".
     - `metrics`: the name of the counts among Spark's observed metrics. Default: None, for "sash", with a number for further queries, so
       that one stream can hold several; `sash.spark.counts` finds them.
@@ -188,14 +197,13 @@ class ForSparkStreams(TypedDict, total=False):
       number of buckets.
     """
 
-    on_bad_time: Annotated[Literal["error", "drop"], Option("error", "run: {given} must be 'error' or 'drop'.")]
     ahead: Annotated[DurationLike | None, AHEAD]
     metrics: Annotated[str | None, METRICS]
     evolve: Annotated[bool, EVOLVE]
     state_from: Annotated[str | None, STATE_FROM]
 
 
-class TableOptions(ForAllData, InThisProcess, WithLabels, total=False):
+class TableOptions(ForAllData, InThisProcess, WithLabels, WithBadTimes, total=False):
     """The options for a table in this process: Arrow, pandas or Polars."""
 
 
@@ -203,19 +211,30 @@ class SparkTableOptions(ForAllData, WithLabels, OnSpark, ForSparkTables, total=F
     """The options for a batch PySpark DataFrame."""
 
 
-class SparkStreamOptions(ForAllData, OnSpark, ForStreams, ForSparkStreams, total=False):
+class SparkStreamOptions(ForAllData, OnSpark, ForStreams, ForSparkStreams, WithBadTimes, total=False):
     """The options for a streaming PySpark DataFrame."""
 
 
-class ReaderOptions(ForAllData, InThisProcess, ForStreams, ForReaders, total=False):
+class ReaderOptions(ForAllData, InThisProcess, ForStreams, ForReaders, WithBadTimes, total=False):
     """The options for a stream in this process."""
 
 
-GROUPS = (ForAllData, InThisProcess, WithLabels, ForStreams, ForReaders, OnSpark, ForSparkTables, ForSparkStreams)
+GROUPS = (
+    ForAllData, InThisProcess, WithLabels, WithBadTimes, ForStreams, ForReaders, OnSpark, ForSparkTables, ForSparkStreams
+)  # fmt: skip
 
 
 class AnyOptions(
-    ForAllData, InThisProcess, WithLabels, ForStreams, ForReaders, OnSpark, ForSparkTables, ForSparkStreams, total=False
+    ForAllData,
+    InThisProcess,
+    WithLabels,
+    WithBadTimes,
+    ForStreams,
+    ForReaders,
+    OnSpark,
+    ForSparkTables,
+    ForSparkStreams,
+    total=False,
 ):
     """The options for data of any kind."""
 

@@ -185,17 +185,18 @@ class Query:
         │            hour: time("1h", slide="1m")
         ├─ slices    cut where windows begin (cutty), every 1m; 1,440 per window of day, 60 of hour; shared by day and
         │            hour
-        ├─ compiled  after about 3,000,000 rows in all runs, in about 4 s; with NumPy before that
+        ├─ compiled  after about 2,000,000 rows in all runs, in about 2 s; with NumPy before that
         ├─ sd: stddev(load), n: count(load)  in one pass
         │    algorithm  two_stacks: associative...
         │    partials   n is read from the partial of sd
-        │    cost       1 combine for each row, into its slice; for each slice and window: 3 combines, amortised
+        │    cost       1 combine for each row, into its slice; for each slice and window: 3 combines, amortised, and
+        │               n at worst
         │    memory     2n partials of 4 numbers, n = 1,440 + 60 slices: up to 96 KB a key
         │    runs       NumPy, then compiled
         └─ notes: collect(note)
              algorithm  lists: the result lists rows of the window, which its bounds tell
              over       rows, because slices would be as large as their rows
-             cost       for each row and window: O(1), amortised
+             cost       for each row and window: O(1), at worst
              memory     n values, n = the rows of a window: 8 B for each
              runs       NumPy, then compiled
         """

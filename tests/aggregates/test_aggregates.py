@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from helpers.compiled import compiled_for_python
 from helpers.pairwise import in_turn
 from helpers.references import (
     INF,
@@ -40,7 +41,6 @@ from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.aggregates.naming import as_literal
 from sash.algorithms.base import alike, same
-from sash.kernels.functions import compile_function
 from sash.testing import check_laws, recompute
 
 
@@ -178,10 +178,10 @@ def compiled(name: str, kind: str) -> Aggregate[Any]:
     aggregate = build(name).of_kind(kind)
     return Aggregate(
         name=name,
-        lift=compile_function(aggregate.lift),
-        combine=compile_function(aggregate.combine),
-        lower=compile_function(aggregate.lower),
-        inverse=None if aggregate.inverse is None else compile_function(aggregate.inverse),
+        lift=compiled_for_python(aggregate.lift),
+        combine=compiled_for_python(aggregate.combine),
+        lower=compiled_for_python(aggregate.lower),
+        inverse=None if aggregate.inverse is None else compiled_for_python(aggregate.inverse),
         inputs=aggregate.inputs,
     )
 

@@ -295,9 +295,9 @@ def test_few_values_share_a_home_whatever_their_bits(name: str) -> None:
 
 
 def test_the_bits_are_mixed_alike_interpreted_and_compiled() -> None:
-    from sash.kernels.functions import compile_function  # noqa: PLC0415 — imports Numba
+    from helpers.compiled import compiled_for_python  # noqa: PLC0415 — imports Numba
 
-    compiled_mix = compile_function(mix)
+    compiled_mix = compiled_for_python(mix)
     for bits in (0, 1, -1, 2**63 - 1, -(2**63), 12345 << 40):
         assert compiled_mix(np.int64(bits).astype(np.uint64)) == mix(bits)
         assert 0 <= mix(bits) < 2**63

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from helpers.cases import AGGREGATES
+from helpers.compiled import compiled_for_python, for_python
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -15,15 +16,14 @@ from sash.algorithms.base import same
 from sash.algorithms.bit_words import count_ones, highest_one, lowest_one, select_one
 from sash.algorithms.sorted_block import SortedBlock
 from sash.kernels.bit_intrinsics import compile_bit_functions
-from sash.kernels.functions import compile_function
 from sash.testing import recompute
 
 RANKED: dict[str, Aggregate[Any]] = {name: AGGREGATES[name] for name in ("median", "quantile", "nth_smallest")}
 INTERPRETED: dict[str, Any] = {
     function.__name__: function for function in (count_ones, lowest_one, highest_one, select_one)
 }
-COMPILED = compile_bit_functions()
-AS_THEY_STAND = {name: compile_function(function) for name, function in INTERPRETED.items()}
+COMPILED = {name: for_python(function) for name, function in compile_bit_functions().items()}
+AS_THEY_STAND = {name: compiled_for_python(function) for name, function in INTERPRETED.items()}
 
 
 @given(st.integers(1, 2**64 - 1) | st.integers(0, 63).map(lambda bit: 1 << bit), st.integers(0, 63))

@@ -109,3 +109,36 @@ def test_a_series_of_an_aggregator_follows_the_same_rule(kind: str, counts: list
     window_of_two = sash.Aggregator(agg.collect("x"))
     lists = window_of_two.slide((NUMPY | APART)[kind], 2).to_pylist()
     assert [len(one or ()) for one in lists] == counts
+
+
+@pytest.mark.parametrize("chosen", [window.rows(2), window.tumbling(3), window.rows(2, min_rows=2)], ids=str)
+@pytest.mark.parametrize("nulls", [False, True])
+def test_results_stay_in_the_family_of_their_columns(chosen: window.Window, nulls: bool) -> None:
+    last = None if nulls else 4
+    frame = pd.DataFrame(
+        {
+            "t": [1, 2, 3, 4],
+            "i": pd.array([1, 2, 3, last], "Int64"),
+            "i8": pd.array([1, 2, 3, last], "Int8"),
+            "n": [1, 2, 3, 4],
+        }
+    )
+    frame = frame.assign(b=pd.array([True, False, True, None], "boolean"), s=pd.array(list("abcd"), "string"))
+    aggregates = {
+        "total": agg.sum("i"), "top": agg.max("i8"), "mean": agg.mean("i"), "count": agg.count("i"), "some": agg.any("b"),
+        "text": agg.max("s"), "where": agg.count(where="i8 > 1"),
+    }  # fmt: skip
+    expected = {
+        "total": "Int64", "top": "Int8", "mean": "Float64", "count": "Int64", "some": "boolean", "text": "string", "where": "Int64",
+    }  # fmt: skip
+    query = sash.Query(aggregates, chosen, time="t")
+    found = query.run(frame)
+    assert {name: str(found[name].dtype) for name in aggregates} == expected
+    in_arrow = query.run(frame.convert_dtypes(dtype_backend="pyarrow"))
+    added = [name for name in in_arrow.columns if name not in frame.columns or name == "window_start"]
+    assert all(isinstance(in_arrow[name].dtype, pd.ArrowDtype) for name in added)
+    values = found[list(aggregates)].astype(object).where(found[list(aggregates)].notna(), None).to_dict("list")
+    others = in_arrow[list(aggregates)].astype(object).where(in_arrow[list(aggregates)].notna(), None).to_dict("list")
+    assert values == others
+    if not chosen.min_rows > 1:
+        assert str(sash.Query({"total": agg.sum("n")}, chosen, time="t").run(frame)["total"].dtype) == "int64"

@@ -170,6 +170,15 @@ def test_labels_get_the_values_of_their_time(folder: Path, rows: pa.Table) -> No
     assert read(folder / "out.parquet").equals(library.sql(text).run(rows, at=labels, at_time="when"))
 
 
+def test_targets_of_labels_need_an_option(folder: Path, rows: pa.Table) -> None:
+    labels = rows.select(["household", "ts"]).slice(0, 20)
+    pq.write_table(labels, folder / "labels.parquet")
+    text = "SELECT max(load) AS peak FROM t [PARTITION BY household RANGE BEFORE 0 AFTER 1 HOUR ON ts]"
+    options = ["--at", "labels.parquet", "--future", "-o", "out.parquet"]
+    sash("run", text, "-i", "readings.parquet", *options, cwd=folder)
+    assert read(folder / "out.parquet").equals(library.sql(text).run(rows, at=labels, future=True))
+
+
 def test_lateness_reads_rows_as_they_come_and_counts_late_ones(folder: Path, rows: pa.Table) -> None:
     ordered = rows.sort_by("ts")
     late = ordered.slice(0, 1)

@@ -22,6 +22,8 @@ import sash as library
 from sash.cli.app import app
 
 TEXT = "SELECT household, max(load) AS peak FROM t [RANGE 1 HOUR SLIDE 20 MINUTES ON ts] GROUP BY household"
+NEAR = "SELECT max(load) AS peak FROM t [PARTITION BY household DELTA load 5 ON ts]"
+AHEAD = "SELECT max(load) AS peak FROM t [PARTITION BY household RANGE BEFORE 0 AFTER 1 HOUR ON ts]"
 PER_ROW = "SELECT max(load) AS peak FROM t [RANGE 1 HOUR ON ts]"
 SUMS = "SELECT sum(x) AS s FROM t [RANGE 10 SLIDE 10 ON at]"
 SCHEMA = pa.schema({"at": pa.int64(), "x": pa.int64()})
@@ -54,11 +56,13 @@ def start_stream(folder: Path, *options: str, **env: str) -> subprocess.Popen[by
             ["run", TEXT.replace(" ON ts", ""), "-i", "text.csv"],
             ["No column of the data holds times", "or with --time ts."],
         ),
-        (["run", TEXT, "-i", "readings.parquet", "--at", "text.csv"], ["--at does not apply to time"]),
+        (["run", AHEAD, "-i", "readings.parquet", "--at", "text.csv"], ["leakage", "pass --future"]),
+        (["run", NEAR, "-i", "readings.parquet", "--at", "text.csv"], ["--at does not apply to delta"]),
         (["run", PER_ROW, "-i", "readings.parquet", "--at", "text.csv"], ["have no column 'ts'", "--at-time when"]),
         (["run", f"{TEXT} EMIT CHANGES", "-i", "readings.parquet"], ["use Python, query.run(stream"]),
-        (["live", TEXT, "-i", "empty", "--host", "0.0.0.0"], ["--host 0.0.0.0 lets other machines", "Pass --token"]),  # noqa: S104 — the error is what is tested
+        (["live", TEXT, "-i", "empty", "--token", "abc"], ["The token has 3 characters", "Use a longer --token"]),
         (["run", TEXT, "-i", "readings.parquet", "--at-time", "ts"], ["--at"]),
+        (["run", TEXT, "-i", "readings.parquet", "--future"], ["--at"]),
         (["run", TEXT, "-i", "-", "--at", "-"], ["cannot both come from standard input"]),
         (["run", TEXT, "-i", "empty"], ["has no files"]),
         (["plot", TEXT, "-i", "readings.parquet", "-o", "out.jpg"], [".svg or .png"]),

@@ -366,8 +366,7 @@ def test_an_explanation_names_the_labels() -> None:
 @pytest.mark.parametrize(
     ("one", "reason"),
     [
-        (window.tumbling(5), "has no result per row"),
-        (window.session(5), "has no result per row"),
+        (window.delta("x", 5), "follows the values of its rows"),
         (window.time(before=5, after=2), "looks ahead"),
         (window.time(before=5, after=None), "looks ahead"),
         (window.rows(before=5, after=1), "looks ahead"),
@@ -496,4 +495,5 @@ def test_columns_that_see_the_future_are_marked() -> None:
     assert marked == ["n_next", "sum_next"]
     explained = str(query.explain(events_of(5), at=labels_of(6), future=True))
     assert "n_next and sum_next read rows after the row or label of the result" in explained
+    assert "up to its t, or after it where a window looks ahead" in " ".join(explained.replace("│", " ").split())
     assert "future" not in str(sash.Query({"n": agg.count()}, window.time(7), time="t").explain())

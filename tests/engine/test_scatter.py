@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.engine import keys
-from sash.engine.keys import KeyOrder, order_by_key
+from sash.engine import keys, scatter
+from sash.engine.keys import KeyOrder
+from sash.engine.scatter import ScatteredRows
 from sash.kernels.plain import compile_loop
 from sash.windows.base import LoopCompiler, as_it_stands
 from sash.windows.numpy_forms import numpy_form
@@ -29,6 +30,13 @@ codes_of_rows = st.lists(st.integers(0, 4), min_size=1, max_size=40)
 @pytest.fixture(autouse=True)
 def every_column_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "LARGE", 0)
+    monkeypatch.setattr(scatter, "SHARE_ROWS", 1)
+    monkeypatch.setattr(scatter, "ROWS_PER_KEY", 1)
+
+
+def scattered_order(codes: list[int], run: LoopCompiler, threads: int) -> KeyOrder:
+    scattered = ScatteredRows(np.array(codes, np.int32), 5, run, threads)
+    return KeyOrder(None, scattered.firsts, scattered=scattered)
 
 
 def by_row_numbers(order: KeyOrder) -> KeyOrder:
@@ -37,10 +45,10 @@ def by_row_numbers(order: KeyOrder) -> KeyOrder:
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 @pytest.mark.parametrize("kind", ["bool", "int32", "int64", "float32", "float64", "object"])
-@given(codes=codes_of_rows)
-def test_columns_are_arranged_by_key(run: LoopCompiler, kind: str, codes: list[int]) -> None:
+@given(codes=codes_of_rows, threads=st.integers(1, 3))
+def test_columns_are_arranged_by_key(run: LoopCompiler, kind: str, codes: list[int], threads: int) -> None:
     column = np.arange(len(codes)).astype(kind)
-    order = order_by_key(np.array(codes, np.int64), 5, run)
+    order = scattered_order(codes, run, threads)
     scattered = order.arrange(column)
     assert scattered.dtype == column.dtype
     assert scattered.flags.writeable  # a kernel is compiled for arrays of one kind
@@ -49,12 +57,27 @@ def test_columns_are_arranged_by_key(run: LoopCompiler, kind: str, codes: list[i
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 @pytest.mark.parametrize("kind", COLUMNS.values(), ids=COLUMNS)
-@given(codes=codes_of_rows, nulls=st.booleans(), offset=st.integers(0, 9))
+@given(codes=codes_of_rows, nulls=st.booleans(), offset=st.integers(0, 9), threads=st.integers(1, 3))
 def test_results_return_to_input_order(
-    run: LoopCompiler, kind: pa.DataType, codes: list[int], nulls: bool, offset: int
+    run: LoopCompiler, kind: pa.DataType, codes: list[int], nulls: bool, offset: int, threads: int
 ) -> None:
     count = len(codes) + offset
     numbers = pa.array([None if nulls and number % 3 == 0 else number % 2 for number in range(count)], pa.int64())
     column = numbers.cast(pa.int64() if pa.types.is_timestamp(kind) else kind).cast(kind)[offset:]
-    order = order_by_key(np.array(codes, np.int64), 5, run)
+    order = scattered_order(codes, run, threads)
     assert order.restore(column).equals(by_row_numbers(order).restore(column))
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+@given(codes=codes_of_rows, threads=st.integers(1, 3), data=st.data())
+def test_sections_know_their_rows(run: LoopCompiler, codes: list[int], threads: int, data: st.DataObject) -> None:
+    order = scattered_order(codes, run, threads)
+    assert order.rows is not None
+    assert order.rows.tolist() == sorted(range(len(codes)), key=lambda row: codes[row])
+    first = data.draw(st.integers(0, 4))
+    section = order.section(first, data.draw(st.integers(first, 5)))
+    rows = [row for row in order.rows.tolist() if first <= codes[row] < first + len(section.firsts) - 1]
+    assert section.rows is not None
+    assert section.rows.tolist() == rows
+    column = np.arange(len(codes)) * 1.5
+    assert section.arrange(column).tolist() == column[rows].tolist()

@@ -21,7 +21,7 @@ from helpers.windows import Alternating, one_or_two, until_mark
 
 import sash
 from sash import agg, window
-from sash.durations import to_text
+from sash.durations import UNITS, to_text
 from sash.state import reader
 
 NAMES: dict[str, Any] = {
@@ -91,8 +91,15 @@ def in_ticks(count: int) -> str:
 
 
 def in_units(tick: int) -> Lengths:
-    """Return how lengths are written if a tick has some nanoseconds."""
-    return lambda count: f'"{to_text(count * tick)}"'
+    """Return how lengths are written if a tick has some nanoseconds: with hours instead of days, which could follow a zone."""
+
+    def text(count: int) -> str:
+        hours, rest = divmod(abs(count) * tick, UNITS["h"])
+        shown = f"{hours}h" if hours else ""
+        shown += to_text(rest) if rest or not hours else ""
+        return f'"{"-" * (count < 0)}{shown}"'
+
+    return text
 
 
 def build(text: str, **names: Any) -> Any:

@@ -182,7 +182,7 @@ class RandomWindows:
     def calendar(self) -> Call:
         chooser = self.chooser
         months = chooser.random() < 0.5
-        zone = chooser.choice([None, self.zone()]) if months else self.zone()
+        zone = chooser.choice([None, self.zone()])
         choices = ("1mo", "2mo", "1q", "1y") if months else ("1d", "2d", "1w", "3d", "2w")
         range_, slide = chooser.choice(choices), chooser.choice(choices)
         hours = chooser.choice([None, None, "1h", "36h", "-2h", "1mo" if months else "1d"])

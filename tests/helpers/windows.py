@@ -84,6 +84,17 @@ def room_of(sides: dict[str, Any]) -> int:
     return 99 if None in sides.values() else sides["before"] + sides["after"] + 1
 
 
+def sides_with_tail() -> st.SearchStrategy[dict[str, Any]]:
+    """How far a frame reaches, and a tail that is not longer."""
+
+    def add_tail(sides: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+        longest = 9 if sides["after"] is None else sides["before"] + sides["after"]
+        return st.fixed_dictionaries({"tail": st.integers(1, longest)}).map(lambda tail: sides | tail)
+
+    fits = around().filter(lambda sides: sides["before"] is not None and sides["after"] != -sides["before"])
+    return (fits | LENGTHS.map(lambda length: {"before": length, "after": 0})).flatmap(add_tail)
+
+
 def with_gaps() -> st.SearchStrategy[tuple[int, int]]:
     """A range and a slide, either of which may be longer."""
     return st.tuples(LENGTHS, LENGTHS)
@@ -230,6 +241,18 @@ WINDOWS: dict[str, WindowCase] = {
             "time_least": window.time(ticks(12), min_rows=3),
         },
     ),
+    "time frame with a tail": WindowCase(
+        st.builds(
+            lambda sides, closed, exclude, least: window.time(**sides, closed=closed, exclude=exclude, min_rows=least),
+            sides_with_tail(), st.sampled_from(CLOSED), EXCLUDED, LEAST,
+        ),
+        lambda ticks: {
+            "tail": window.time(ticks(10), tail=ticks(4)),
+            "tail_left": window.time(ticks(7), tail=ticks(5), closed="left", min_rows=2),
+            "tail_gap": window.time(before=ticks(9), after=ticks(-2), tail=ticks(3)),
+            "tail_ahead": window.time(before=ticks(6), after=ticks(3), tail=ticks(4), exclude="row"),
+        },
+    ),
     "delta frame": WindowCase(
         st.builds(lambda threshold, least: window.delta("v", threshold, min_rows=least), st.integers(1, 8), LEAST),
         lambda _: {"last_delta": window.delta("v", 2), "last_delta_least": window.delta("v", 2, min_rows=2)},
@@ -242,6 +265,8 @@ CALENDAR: dict[str, Window] = {
     "month_right": window.tumbling("1mo", closed="right"),
     "first_months": window.time("1mo", slide="1q"),
     "every_month": window.tumbling("1mo", empty=True),
+    "column_day": window.tumbling("1d"),
+    "column_weeks": window.cumulative("2w", "1w"),
     "berlin_day": window.tumbling("1d", tz="Europe/Berlin"),
     "berlin_days": window.time("1d", slide="3d", closed="right", empty=True, tz="Europe/Berlin"),
     "berlin_week": window.time("2w", slide="1w", tz="Europe/Berlin"),

@@ -282,7 +282,7 @@ from sash import agg
 from sash.algorithms import TwoStacks
 from sash.kernels import Kernel, loops
 kernel = Kernel(TwoStacks, agg.max(), ("float64",), loops.slide_rows)
-print(kernel.slide_rows((np.arange(5.0),), 2)[0].values.tolist(), sum(kernel.run.stats.cache_hits.values()))
+print(kernel.slide_rows((np.arange(5.0),), 2)[0].values.tolist(), kernel.run.from_disk)
 """
 
 

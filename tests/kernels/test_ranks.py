@@ -25,9 +25,11 @@ from sash.algorithms.base import alike
 from sash.algorithms.sorted_block import SortedBlock
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_arrays import ResultColumn
+from sash.kernels.plain import compile_loop
 from sash.kernels.ranks import blocks, row_sorter
 from sash.kernels.ranks.rank_kernel import RankKernel, slide_on
 from sash.testing import recompute
+from sash.windows.base import LoopCompiler, as_it_stands
 
 RANKED: dict[str, Aggregate[Any]] = {name: AGGREGATES[name] for name in ("median", "quantile", "nth_smallest")}
 Column = npt.NDArray[Any]
@@ -55,9 +57,9 @@ COLUMNS = {
 }
 
 
-def expect_sorted(column: Column, steps: Any = None, cut: int = 0) -> None:
+def expect_sorted(column: Column, run: LoopCompiler = compile_loop, cut: int = 0) -> None:
     cuts = [0, cut, len(column)] if cut else [0, len(column)]
-    order, ranks = row_sorter.RowSorter(steps).sort(column, np.array(cuts))
+    order, ranks = row_sorter.RowSorter(run).sort(column, np.array(cuts))
     assert ranks[order].tolist() == list(range(len(column)))
     for begin, end in pairwise(cuts):
         assert sorted(order[begin:end].tolist()) == list(range(begin, end))
@@ -72,19 +74,19 @@ def test_rows_are_sorted(kind: str, data: st.DataObject) -> None:
     column = np.array(data.draw(st.lists(COLUMNS[kind], max_size=60)), kind)
     for cut in (0, data.draw(st.integers(0, len(column)))):
         expect_sorted(column, cut=cut)
-        expect_sorted(column, row_sorter, cut)  # the steps as they stand, interpreted
+        expect_sorted(column, as_it_stands, cut)  # the steps as they stand, interpreted
 
 
-@pytest.mark.parametrize("steps", [None, row_sorter], ids=["compiled", "interpreted"])
-def test_values_that_agree_in_all_bits_of_the_key_are_put_right(steps: Any) -> None:
+@pytest.mark.parametrize("run", [compile_loop, as_it_stands], ids=["compiled", "interpreted"])
+def test_values_that_agree_in_all_bits_of_the_key_are_put_right(run: LoopCompiler) -> None:
     generator = np.random.default_rng(1)
     close = generator.integers(0, 2**12, 300)  # one outlier takes all bits of the key, so the rest agree in theirs
     for few in (2, 300):
         column = np.where(np.arange(300) < few, close, (np.arange(300) << 40) - 2**62)
-        expect_sorted(np.append(column, [2**63 - 1, -(2**63)]), steps)
-    expect_sorted(np.append(1 + close * 2.0**-52, [1e300, -1e300, np.nan]), steps)
-    expect_sorted(np.append(np.sort(close)[::-1], [2**63 - 1, -(2**63)]), steps)
-    expect_sorted(np.append(np.sort(close)[::-1], [2**63 - 1, -(2**63)]), steps, cut=100)
+        expect_sorted(np.append(column, [2**63 - 1, -(2**63)]), run)
+    expect_sorted(np.append(1 + close * 2.0**-52, [1e300, -1e300, np.nan]), run)
+    expect_sorted(np.append(np.sort(close)[::-1], [2**63 - 1, -(2**63)]), run)
+    expect_sorted(np.append(np.sort(close)[::-1], [2**63 - 1, -(2**63)]), run, cut=100)
 
 
 # -- whole columns ---------------------------------------------------------------------------------------------------
@@ -235,11 +237,11 @@ START = """
 import numpy as np
 from sash import agg
 from sash.kernels.ranks.rank_kernel import RankKernel
-from sash.kernels.plain import compile_plain
-from sash.kernels.ranks.row_sorter import STEPS
+from sash.kernels.plain import compile_loop
+from sash.kernels.ranks.row_sorter import write_keys
 kernel = RankKernel(agg.quantile(q={q}), ("int32",))
 print(kernel.slide_rows((np.arange(5, dtype="int32"),), 2)[0].values.tolist(), end=" ")
-print(*(sum(run.stats.cache_hits.values()) for run in (kernel.run, compile_plain(*STEPS).write_keys)))
+print(kernel.run.from_disk, compile_loop(write_keys).from_disk)
 """
 
 

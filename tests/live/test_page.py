@@ -57,7 +57,7 @@ def test_data_arrives_and_all_text_is_text(page: Tab) -> None:
 
 
 def test_the_picker_the_line_and_the_zoom_change_the_charts_and_the_address(page: Tab) -> None:
-    assert page.run("[...document.querySelectorAll('#key option')].length") == 2
+    assert page.run("[...document.querySelectorAll('#keys option')].length") == 2
     before = page.run("sash.charts.get('1 minute').columns[2][0]")
     choose(page, "key", KEY)
     page.wait(f"Math.abs(sash.charts.get('1 minute').columns[2][0] - {before}) > 1e-9")
@@ -105,6 +105,33 @@ def test_the_query_box_draws_results_and_shows_errors(page: Tab) -> None:
     page.run("document.getElementById('run').click()")
     page.wait("document.getElementById('error').textContent.includes('FROM names the file')")
     assert page.problems == []
+
+
+def test_a_query_has_limits_and_can_be_cancelled(page: Tab) -> None:
+    page.wait("document.getElementById('query').value.includes('SELECT')")
+    slow = "SELECT count(*) AS n FROM rows [RANGE 365 DAYS SLIDE 1 MILLISECOND ON ts]"
+    page.run(f"document.getElementById('query').value = {slow!r}")
+    assert page.run("document.getElementById('cancel').disabled")
+    page.run("document.getElementById('run').click()")
+    page.wait("!document.getElementById('cancel').disabled")
+    page.run("document.getElementById('cancel').click()")
+    page.wait("document.getElementById('error').textContent === 'The query was cancelled.'")
+    assert page.run("!document.getElementById('run').disabled && document.getElementById('cancel').disabled")
+    settings = "SELECT max(current_setting('memory_limit')) AS m FROM rows [RANGE 5 MINUTES SLIDE 5 MINUTES ON ts]"
+    page.run(f"document.getElementById('query').value = {settings!r}")
+    page.run("document.getElementById('run').click()")
+    page.wait("document.getElementById('error').textContent.includes('current_setting')")
+    assert page.problems == []
+
+
+def test_keys_are_searched_and_named_by_all_their_columns(page: Tab) -> None:
+    assert page.run("document.getElementById('key-label').textContent") == "House, household"
+    choose(page, "key", "household 2")  # a part of the text is enough
+    page.wait(f"document.getElementById('key').value === '{KEY}'")
+    page.wait("location.hash.includes('household+2')")
+    choose(page, "key", "nowhere")
+    page.wait("document.getElementById('note').textContent.includes('nowhere')")
+    assert page.run("document.getElementById('key').value") == KEY
 
 
 def test_the_page_comes_back_after_the_server_was_killed(tab: Tab) -> None:
@@ -157,7 +184,7 @@ def test_the_page_can_be_used_with_the_keyboard_and_read_aloud(page: Tab) -> Non
         (node["role"]["value"], node["name"]["value"]) for node in nodes if node.get("name") and not node["ignored"]
     }
     roles = {"button", "combobox", "textbox", "radio"}
-    assert {("combobox", "Household"), ("combobox", "Show"), ("button", "Run"), ("radio", "1 hour")} <= named
+    assert {("combobox", "House, household"), ("combobox", "Show"), ("button", "Run"), ("radio", "1 hour")} <= named
     unnamed = [
         node for node in nodes if not node["ignored"] and node["role"]["value"] in roles and not node["name"]["value"]
     ]

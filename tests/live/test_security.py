@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ from websockets.sync.client import connect
 from live.conftest import ServerThread
 from live.decoded import decode
 from sash import live
+from sash.live import server
 from sash.live.security import Access, check_access
 
 TOKEN = "a-token-of-enough-length"  # noqa: S105 — of a test
@@ -154,10 +156,37 @@ def test_the_token_becomes_a_cookie(guarded: ServerThread) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.org", ""])  # noqa: S104 — it is refused
 def test_other_machines_need_a_token(host: str) -> None:
     with pytest.raises(ValueError, match="needs a token"):
-        live.serve(host=host, engine="local")
+        check_access(host, None)
     with pytest.raises(ValueError, match="at least 16"):
         live.serve(host=host, token="short", engine="local")  # noqa: S106 — it is refused
     check_access(host, TOKEN)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 — nothing is bound
+def test_a_page_has_a_token_unless_one_is_given(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = []
+
+    def serve_source(*_: object, **given: object) -> int:
+        tokens.append(given["token"])
+        return 0
+
+    monkeypatch.setattr(server, "serve_source", serve_source)
+    for token in (None, "", TOKEN):
+        live.serve(host=host, token=token, engine="local")
+    first, second, given = tokens
+    assert len(str(first)) >= 16
+    assert first != second
+    assert given == TOKEN
+
+
+def test_the_address_works_on_other_machines() -> None:
+    shown = server.address("0.0.0.0", 8000, TOKEN)  # noqa: S104 — nothing is bound
+    name = shown.removeprefix("http://").partition(":")[0]
+    assert name not in ("0.0.0.0", "")  # noqa: S104 — compared with
+    assert Access("0.0.0.0", 8000, TOKEN).allows_host(f"{name}:8000")  # noqa: S104 — nothing is bound
+    with socket.create_server((name, 0)):
+        pass  # an address of this machine
+    assert server.address("example.org", 80, None) == "http://example.org:80/"
 
 
 def test_which_names_a_server_for_other_machines_answers_to() -> None:

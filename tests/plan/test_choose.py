@@ -104,6 +104,7 @@ def test_a_choice_says_what_it_costs() -> None:
         "exactly invertible, several ranges; measured against slickdeque, flatfit, flatfat, b_int",
         combines=SlideCost("q + 2"),
         space=SpaceCost(3),
+        worst=SlideCost("n for each range"),
     )
     assert choose_algorithm(agg.max(), ranges=(2, 3), objective="latency").combines == SlideCost(
         "3 log2 n for each range"

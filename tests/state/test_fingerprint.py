@@ -126,6 +126,7 @@ def test_equal_durations_written_differently_are_the_same_query() -> None:
         (window.tumbling("1d", tz="Europe/Berlin"), window.tumbling("1d", tz="UTC"), "Europe/Berlin"),
         (window.tumbling("7d", tz="Europe/Berlin"), window.tumbling("1w", tz="Europe/Berlin"), "7d"),
         (window.tumbling("1d", offset="24h", tz="Europe/Berlin"), window.tumbling("1d", offset="1d", tz="Europe/Berlin"), "24h"),
+        (window.tumbling("7d"), window.tumbling("1w"), 'tumbling("7d") became tumbling("1w")'),
         (window.session("60s"), window.session("1h"), "1h"),
         (window.tumbling("60s"), window.tumbling(60), "tumbling(60)"),
     ]  # fmt: skip

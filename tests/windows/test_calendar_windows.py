@@ -23,10 +23,11 @@ from hypothesis import strategies as st
 
 import sash
 from sash import agg, window
+from sash.engine import run_table
 from sash.windows import Window
 from sash.windows.calendars import LocalTime, local_time_of
 
-ZONES = ["Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Adelaide"]
+ZONES = ["Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Adelaide", "Australia/Lord_Howe"]
 ODD_ZONES = ["America/Sao_Paulo", "America/Havana", "Pacific/Apia", "America/St_Johns", "+05:45", "UTC"]
 """Midnights that do not exist or occur twice, a day that was left out, clocks set back after midnight."""
 MOMENTS = [
@@ -34,6 +35,7 @@ MOMENTS = [
     datetime(2024, 3, 10, 7), datetime(2024, 11, 3, 6),  # New York
     datetime(2018, 11, 4, 3), datetime(2018, 2, 18, 2),  # São Paulo has no midnight; two hours before midnight
     datetime(2023, 11, 5, 5), datetime(2023, 3, 12, 5),  # Havana has two midnights; none
+    datetime(2024, 10, 5, 15, 30), datetime(2024, 4, 6, 15),  # Lord Howe, by half an hour
     datetime(2011, 12, 30, 10),  # Apia leaves out a day
     datetime(2010, 11, 7, 2, 31),  # St. John's, from 0:01 to 23:01
     datetime(2024, 2, 29), datetime(2023, 3, 1), datetime(2023, 12, 31, 23, 30), datetime(1969, 12, 31, 23), datetime(2000, 2, 28),
@@ -62,9 +64,9 @@ def calendar_windows(draw: st.DrawFn, tz: str | None) -> Window:
     count, slide = sorted((draw(st.integers(1, 5)), draw(st.integers(1, 5))), reverse=True)
     unit = draw(st.sampled_from(["mo", "mo", "q", "y", "d", "d", "w"]))
     own = draw(st.sampled_from(ZONES + ODD_ZONES[:4])) if tz is not None else "UTC"
-    zone = own if unit in "dw" or (tz is not None and draw(st.booleans())) else None
-    offsets = [None, "5h", "-30m", "3d", *(["2mo"] if unit not in "dw" else [])]
     kind = draw(st.sampled_from(["tumbling", "sliding", "cumulative", "frame"]))
+    zone = own if (unit in "dw" and kind == "frame") or (tz is not None and draw(st.booleans())) else None
+    offsets = [None, "5h", "-30m", "3d", *(["2mo"] if unit not in "dw" else [])]
     if kind == "frame":
         closed = draw(st.sampled_from(["right", "left", "both", "neither"]))
         exclude: Any = draw(st.sampled_from([None, "row", "group"]))
@@ -175,25 +177,91 @@ def test_a_row_before_a_clock_is_set_back_after_midnight_stays_in_the_new_day() 
     assert found == [("06 02:30", "07 02:30", 1), ("07 02:30", "08 03:30", 2)]
 
 
-def test_without_tz_days_have_24_hours_and_weeks_begin_on_thursday() -> None:
-    table = pa.table({"t": pa.array([datetime(2024, 7, 1, 23, tzinfo=UTC)], pa.timestamp("us", "Europe/Berlin"))})
-    for length, start in (("1d", datetime(2024, 7, 1)), ("1w", datetime(2024, 6, 27))):
-        found = sash.Query(agg.count(), window.tumbling(length), time="t").run(table)
-        assert found["window_start"].to_pylist() == [start.replace(tzinfo=UTC)]
+@pytest.mark.parametrize(
+    ("length", "local", "in_utc"),
+    [
+        ("1d", datetime(2024, 7, 1), datetime(2024, 6, 30)), ("1mo", datetime(2024, 7, 1), datetime(2024, 6, 1)),
+        ("1w", datetime(2024, 7, 1), datetime(2024, 6, 24)),  # Mondays
+        ("7d", datetime(2024, 6, 27), datetime(2024, 6, 27)), ("2d", datetime(2024, 6, 30), datetime(2024, 6, 30)),
+        (timedelta(days=1), datetime(2024, 7, 1), datetime(2024, 6, 30)),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("zone", "tz"),
+    [("Europe/Berlin", None), ("UTC", None), ("Etc/UTC", None), ("UTC", "Europe/Berlin"), ("Europe/Berlin", "UTC"), (None, None)],
+)  # fmt: skip
+def test_days_weeks_and_months_follow_the_zone_of_the_column_unless_tz_is_given(
+    length: Any, local: datetime, in_utc: datetime, zone: str | None, tz: str | None
+) -> None:
+    at = datetime(2024, 6, 30, 22, 30)
+    table = pa.table({"t": pa.array([at], pa.timestamp("us")).cast(pa.timestamp("us", zone))})
+    expected = local if "Europe/Berlin" in (tz or zone, tz) else in_utc
+    expected = expected if zone is None else expected.replace(tzinfo=ZoneInfo(tz or zone))
+    for chosen in (window.tumbling(length, tz=tz), window.cumulative(length, length, tz=tz)):
+        found = sash.Query(agg.count(), chosen, time="t").run(table)
+        assert found["window_start"].to_pylist() == [expected]
+        assert found["window_start"].type == table["t"].type
 
 
-def test_months_follow_the_zone_of_the_column_unless_tz_is_given() -> None:
-    at = datetime(2024, 6, 30, 22, 30, tzinfo=UTC)
-    for zone, tz, month in (
-        ("Europe/Berlin", None, 7),
-        ("UTC", None, 6),
-        ("UTC", "Europe/Berlin", 7),
-        ("Europe/Berlin", "UTC", 6),
+@pytest.mark.parametrize("chosen", [window.tumbling("24h"), window.time("1d", slide="1h"), window.time("1d")], ids=str)
+def test_hours_and_the_windows_of_rows_know_no_zone(chosen: Window) -> None:
+    times = [datetime(2024, 3, 30, 22, tzinfo=UTC) + timedelta(minutes=47 * number) for number in range(60)]
+    numbers = range(len(times))
+    in_berlin, in_utc = (
+        pa.table({"t": pa.array(times, pa.timestamp("us", zone)), "x": numbers}) for zone in ("Europe/Berlin", "UTC")
+    )
+    query = sash.Query(NAMED, chosen, time="t")
+    found = query.run(in_berlin)
+    assert found.cast(query.run(in_utc).schema) == query.run(in_utc)
+
+
+def test_a_week_of_hours_begins_on_monday_too() -> None:
+    table = pa.table({"t": [datetime(2024, 7, 3, 12)]})
+    found = sash.Query(agg.count(), window.cumulative("1w", "84h", offset="6h"), time="t").run(table)
+    assert found["window_start"].to_pylist()[:1] == [datetime(2024, 7, 1, 6)]
+
+
+@pytest.mark.parametrize("chosen", [window.cumulative("1d", "1h"), window.time("12h", slide="1d")], ids=str)
+def test_days_that_may_have_23_hours_cannot_be_mixed_with_hours(chosen: Window) -> None:
+    times = pa.array([datetime(2024, 7, 1, tzinfo=UTC)])
+    query = sash.Query(agg.count(), chosen, time="t")
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("us", "+00:00")):
+        assert query.run(pa.table({"t": times.cast(kind)}))["window_start"].to_pylist()
+    with pytest.raises(
+        ValueError, match=r'in Europe/Berlin, so "1d" counts days .* but ".*h" counts hours. Use whole days'
     ):
-        table = pa.table({"t": pa.array([at], pa.timestamp("us", zone))})
-        found = sash.Query(agg.count(), window.tumbling("1mo", tz=tz), time="t").run(table)
-        [start] = found["window_start"].to_pylist()
-        assert start == datetime(2024, month, 1, tzinfo=ZoneInfo(tz or zone))
+        query.run(pa.table({"t": times.cast(pa.timestamp("us", "Europe/Berlin"))}))
+
+
+def test_texts_follow_the_zone_of_the_column() -> None:
+    events = ten_years("Europe/Berlin", 6)
+    mine = sash.Query({"n": agg.count()}, window.time("2d", slide="1d", closed="right"), time="t").run(events)
+    text = "SELECT count(*) AS n FROM events [RANGE 2 DAYS SLIDE 1 DAY CLOSED RIGHT ON t]"
+    assert sash.sql(text).run(events) == mine
+    frame = events.to_pandas()
+    weeks = sash.Query({"n": agg.count()}, window.tumbling("1w"), time="t")
+    assert sash.sql("SELECT count(*) AS n FROM frame [TUMBLE 1 WEEK ON t]").run(frame).equals(weeks.run(frame))
+    assert weeks.run(frame)["window_start"].dt.weekday.eq(0).all()
+
+
+@pytest.mark.parametrize("length", ["1d", "1w", "1mo"])
+def test_chunks_and_streams_follow_the_zone_of_the_column(length: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = ten_years("Australia/Lord_Howe", 7)
+    query = sash.Query({"n": agg.count(), "last": agg.last("n")}, window.tumbling(length), time="t")
+    expected = query.run(events)
+    keyed = sash.Query({"n": agg.count()}, window.tumbling(length), time="t", by="key")
+    with_keys = events.append_column("key", pa.array([number % 3 for number in range(len(events))]))
+    monkeypatch.setattr(run_table, "CHUNK_ROWS", 100)
+    counts = keyed.run(with_keys).group_by("window_start").aggregate([("n", "sum")]).sort_by("window_start")
+    assert counts["n_sum"].to_pylist() == expected["n"].to_pylist()
+    assert query.run(events.to_reader(max_chunksize=50)).read_all() == expected
+    everything = sash.Query({"n": agg.count()}, window.tumbling(length, empty=True), time="t").run(events)
+    starts = pd.DatetimeIndex(everything["window_start"].to_pandas())
+    ends = pd.DatetimeIndex(everything["window_end"].to_pandas())
+    assert starts[1:].tolist() == ends[:-1].tolist()
+    assert set(starts.hour) == {0}
+    assert sum(everything["n"].to_pylist()) == len(events)
 
 
 def test_months_count_from_january_1970() -> None:
@@ -238,9 +306,8 @@ def ten_years(zone: str | None, seed: int = 1) -> pa.Table:
 def test_windows_equal_those_of_polars(zone: str | None, period: str, every: str) -> None:
     """But for the windows that begin before the first row's last one: Polars leaves them out."""
     table = ten_years(zone)
-    tz = (zone or "UTC") if every[-1] in "dw" else None
     both = {"count": agg.count(), "sum": agg.sum("n")}
-    mine = sash.Query(both, window.time(period, slide=every, tz=tz), time="t").run(table)
+    mine = sash.Query(both, window.time(period, slide=every), time="t").run(table)
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     grouped = frame.group_by_dynamic("t", every=every, period=period, start_by="window")
@@ -269,8 +336,7 @@ def test_a_day_ends_at_a_midnight_that_does_not_exist() -> None:
 @pytest.mark.parametrize("every", ["1mo", "1q", "1y", "1d", "1w"])
 def test_starts_equal_what_polars_truncates_to(zone: str | None, every: str) -> None:
     table = ten_years(zone, 2)
-    tz = (zone or "UTC") if every[-1] in "dw" else None
-    mine = sash.Query(agg.count(), window.tumbling(every, tz=tz), time="t").run(table)
+    mine = sash.Query(agg.count(), window.tumbling(every), time="t").run(table)
     column = pl.from_arrow(table["t"])
     assert isinstance(column, pl.Series)
     theirs = column.dt.truncate(every).unique().sort()
@@ -316,8 +382,7 @@ def differ_by_design(zone: str | None, table: pa.Table, period: str) -> list[boo
 @pytest.mark.parametrize(("length", "rule"), [("1mo", "MS"), ("1q", "QS"), ("1y", "YS"), ("1d", "D"), ("1w", "W-MON")])
 def test_windows_equal_those_of_pandas(zone: str | None, length: str, rule: str) -> None:
     table = ten_years(zone, 4)
-    chosen = window.tumbling(length, tz=(zone or "UTC") if length[-1] in "dw" else None)
-    mine = sash.Query({"sum": agg.sum("n")}, chosen, time="t").run(table)
+    mine = sash.Query({"sum": agg.sum("n")}, window.tumbling(length), time="t").run(table)
     frame = table.to_pandas().set_index("t")["n"]
     resampled = frame.resample(rule, closed="left", label="left")
     theirs = resampled.sum()[resampled.count() > 0]

@@ -63,6 +63,8 @@ def frequency(
     reading: Fields = {**fields, "codes": ("any",), "reads": EqualTo(wanted)}
     counting = Functions(as_one, add, inverse=subtract, identity=0)
     fields["exact"] = define("frequency", None, functions=counting, invertible=True, **reading)
+    error = "at most 1 % of the values too high (99 % confidence), never too low"
+    fields["result"] = ResultRule(gives="whole", empty=0, error=error)
     return define("frequency", x, functions=functions, **fields, **SKETCH | {"fixed_size": True}, where=where)
 
 
@@ -100,6 +102,7 @@ def may_contain(
     fields: Fields = {"constants": (item,), "commutative": True, "gives": "number"}
     reading: Fields = {**fields, "codes": ("any",), "reads": EqualTo(wanted)}
     fields["exact"] = define("may_contain", None, functions=Functions(unchanged, either, identity=False), **reading)
+    fields["error"] = "true is certain up to 4,096 different values, and false always"
     return define("may_contain", x, functions=functions, **fields, **SKETCH, where=where)
 
 

@@ -15,7 +15,7 @@ from sash.aggregates.base import Aggregate, Functions, P, pair, second_field, un
 from sash.aggregates.comparison import is_above
 from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, Kinds, define
 from sash.aggregates.parts import Laws, ResultRule
-from sash.aggregates.sql import SqlForm, SqlInput, unless_null
+from sash.aggregates.sql import SqlForm, SqlInput, quote, unless_null
 from sash.expressions import ColumnLike, Condition
 
 LARGEST_INTEGER = (1 << 63) - 1
@@ -364,10 +364,13 @@ def argument_sql(source: SqlInput) -> SqlForm | str:
     packed = order.packed(x.as_bigint if function == "min" else f"~{x.as_bigint}", x.bits) if x.kind == "int" else []
     if not packed:
         return form
-    by = {f"arg_{function}, part {part}": key for part, key in enumerate(packed)}
-    arguments = {name: f"min_by({a.sql}, {unless_null(key, source.columns)})" for name, key in by.items()}
+    keys = {f"{function} of {x.name}, key {part}": key for part, key in enumerate(packed)}
+    arguments = {
+        f"arg_{function}, key {part}": f"min_by({a.sql}, {unless_null(quote(name), [a])})"
+        for part, name in enumerate(keys)
+    }
     result = f"coalesce({', '.join(f'{{{name}}}' for name in arguments)})"
-    return form._replace(native=source.native(arguments, result))
+    return form._replace(native=source.native(arguments, result)._replace(inputs=keys))
 
 
 def truth_sql(source: SqlInput) -> SqlForm | str:

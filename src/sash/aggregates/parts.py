@@ -148,6 +148,8 @@ class ResultRule(Picklable):
     held: int | None = None
     """The field of a partial that counts its values, if `lift` takes the partials of slices instead of values. This count,
     not the number of rows, must then be `at_least`. None if each row is one value."""
+    error: str = ""
+    """How far the result may be from the exact one, in words; empty if it is exact but for the rounding of floats."""
     of_newest: bool = False
     """The result belongs to the newest row of the window: it is null if that row has a null."""
     auxiliary: Callable[[Any], Any] | None = None

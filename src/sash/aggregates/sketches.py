@@ -112,7 +112,9 @@ def approx_count_distinct(column: ColumnLike | None = None, *, where: Condition 
     [1, 2, 1, 1]
     """
     functions = Functions(lift_registers, unite_registers, count_registers)
-    fields: Fields = {"commutative": True, "result": ResultRule(gives="whole", empty=0), "sql": registers_sql}
+    error = "off by 1.6 % (standard error), and near exact up to 384 different values"
+    rule = ResultRule(gives="whole", empty=0, error=error)
+    fields: Fields = {"commutative": True, "result": rule, "sql": registers_sql}
     fields["exact"] = replace(count_distinct(), name="approx_count_distinct")
     return define("approx_count_distinct", column, functions=functions, **fields, **SKETCH, where=where)
 
@@ -149,6 +151,7 @@ def approx_quantile(
 
     functions = Functions(lift_quantiles, merge_quantiles, at_fraction)
     fields: Fields = {"constants": (q,), "exact": nearest_rank("approx_quantile", q), "sql": quantiles_sql}
+    fields["error"] = "its rank is off by at most 1.33 % (99 % confidence), and exact up to 200 values"
     return define("approx_quantile", x, functions=functions, **fields, **SKETCH, where=where)
 
 

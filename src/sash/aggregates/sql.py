@@ -14,6 +14,7 @@ This module builds text only; it does not import PySpark, nor PyArrow before it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,11 +38,11 @@ def sql_form(
     schema: pa.Schema,
     ticks: str,
     order_by: Sequence[str],
-    cycle: tuple[int, int] = (0, 0),
+    window: tuple[int, str] = (0, ""),
 ) -> SqlForm | str:
     """Return the SQL form of the aggregate called `name`, or a sentence that says why there is none.
 
-    `ticks` is SQL for the time in ticks; `schema` has the types of the columns; `cycle` is that of a `RowOrder`.
+    `ticks` is SQL for the time in ticks; `schema` has the types of the columns; `window` is that of a `RowOrder`.
 
     >>> import pyarrow as pa
     >>> from sash import agg
@@ -55,7 +56,7 @@ def sql_form(
     if aggregate.sql is None or not aggregate.sql.fits(aggregate):
         return f"{name!r}: Spark SQL has no partials of {aggregate.name}."
     columns = [column_of(schema.field(column)) for column in aggregate.columns]
-    order = RowOrder(ticks, tuple(column_of(schema.field(column)) for column in order_by), cycle)
+    order = RowOrder(ticks, tuple(column_of(schema.field(column)) for column in order_by), window)
     variant = aggregate.of_kind(columns[0].kind) if len(columns) == 1 else aggregate
     form = aggregate.sql.make_form(SqlInput(variant, columns, order))
     return f"{name!r}: {form}" if isinstance(form, str) else form
@@ -82,6 +83,17 @@ class NativeSql(NamedTuple):
     """SQL aggregates of the rows of a window, by the names of their columns: plain calls, which OVER may follow."""
     result: str
     """SQL for the result, over these columns."""
+    inputs: Mapping[str, str] = {}
+    """SQL for further columns of rows, by their names: Spark computes what several expressions read once."""
+
+    def inlined(self, calls: Mapping[str, str]) -> str:
+        """Return SQL for the result over aggregates, by the names of the columns that they replace.
+
+        >>> NativeSql({"sum of x": "sum(x)"}, "`sum of x` / 2").inlined({"sum of x": "sum(y)"})
+        'sum(y) / 2'
+        """
+        texts = {quote(name): calls[name] for name in self.expressions}
+        return re.sub("|".join(map(re.escape, texts)), lambda match: texts[match[0]], self.result)
 
 
 class SqlForm(NamedTuple):
@@ -281,8 +293,8 @@ class RowOrder(NamedTuple):
     ticks: str
     """The time as a bigint."""
     ties: tuple[SqlColumn, ...]
-    cycle: tuple[int, int] = (0, 0)
-    """Windows that do not overlap: their length and the place of an edge, in ticks; zeros if windows are others."""
+    window: tuple[int, str] = (0, "")
+    """Windows that do not overlap: their length in ticks, and SQL for the time since the window of a row began."""
 
     @property
     def is_known(self) -> bool:
@@ -304,19 +316,18 @@ class RowOrder(NamedTuple):
         Spark aggregates by numbers without sorting. One number holds the integer, of so many bits, and the time since the window began. If
         both need more than 64 bits, all but the very large integers fit nevertheless; those have decimals. No keys if more than time orders rows.
         """
-        length, edge = self.cycle
+        length, since = self.window
         width = length.bit_length()
         if self.ties or not 0 < width <= MOST_TIME_BITS:
             return []
-        since = f"pmod({self.ticks} - {edge}L, {length}L)"
-        key = f"shiftleft({value}, {width}) + {since}"
+        key = f"shiftleft({value}, {width}) + ({since})"
         if bits + width < WORD:
             return [key]
         limit = 1 << WORD - 2 - width
         large = f"CAST({value} AS DECIMAL(19, 0)) * {1 << width}BD + CAST({since} AS DECIMAL(10, 0))"
         return [
             f"CASE WHEN {value} < -{limit}L THEN {large} END",
-            f"CASE WHEN {value} BETWEEN -{limit}L AND {limit - 1}L THEN {key} END",
+            f"CASE WHEN {value} >= -{limit}L AND {value} < {limit}L THEN {key} END",
             f"CASE WHEN {value} >= {limit}L THEN {large} END",
         ]
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sash.backends.base import Backend, FrameBackend, RunPlan, named_alike, no_data
 from sash.columns.read_column import readable, readable_schema
+from sash.engine.bad_times import with_usable_times
 from sash.engine.check_columns import check_columns, check_keys
 from sash.engine.needed_columns import needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
@@ -47,7 +48,7 @@ class ArrowTable(FrameBackend):
             return self.from_table(results)
         rows = self.to_table(data)
         for name in results.column_names:
-            rows = rows.append_column(name, results[name])
+            rows = rows.append_column(results.field(name), results[name])
         return self.from_table(rows)
 
     def schema(self, query: QuerySpec, data: Any) -> pa.Schema:
@@ -157,6 +158,8 @@ class ArrowStream(Backend[ReaderOptions]):
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
+        if options["on_bad_time"] == "drop" and prepared.time is not None:
+            reader = with_usable_times(reader, prepared.time.name)
         others: Any = {name: value for name, value in options.items() if name != "wide"}
         results = read_results(Stream(prepared, **others), reader)
         if not is_wide(options):

@@ -14,12 +14,15 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.columns.column_types import column_type
+from sash.engine.bad_times import usable, warn_of_dropped
 from sash.engine.labels import check_labels, check_names, describe_labels, label_query, of_other_kind, run_labels
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
 from sash.engine.select_sql import rows_where, select_from
-from sash.engine.wide import is_wide, widen, widen_schema
+from sash.engine.time_column import time_column
+from sash.engine.wide import is_wide, wide_names, widen, widen_schema
 from sash.expressions import Expression, Selection
 from sash.options import TableOptions
 from sash.plan.query_spec import QuerySpec
@@ -160,13 +163,31 @@ class FrameBackend(Backend[TableOptions]):
 
     def run(self, cache: PreparedCache, data: Any, options: TableOptions) -> Any:
         """Return the results of a query, as data of the same kind: for each label, if there are labels."""
-        at = options["at"]
-        labels = None if at is None else self.read_labels(cache.query, at, options)
-        results = _run(cache, self.read(cache.query, data), labels, options)
-        rows = data if at is None else at
+        query, at = cache.query, options["at"]
+        labels = None if at is None else self.read_labels(query, at, options)
+        rows = self.read(query, data)
+        if options["on_bad_time"] == "drop" and query.time is not None:
+            data, rows = self._with_usable_times(data, rows, query.time, "row(s)")
+            if labels is not None:
+                at, labels = self._with_usable_times(at, labels, options["at_time"] or query.time, "label(s)")
+        results = _run(cache, rows, labels, options)
+        shown, marked = data if at is None else at, query.future_columns
         if is_wide(options):
-            results = widen(cache.query, results, self.names_of(rows) if cache.query.per_row else ())
-        return self.write(cache.query, rows, results, data)
+            results = widen(query, results, self.names_of(shown) if query.per_row else ())
+            marked = wide_names(query, marked)
+        if marked:
+            results = pa.Table.from_arrays(results.columns, schema=self.with_marks(results.schema, marked))
+        return self.write(query, shown, results, data)
+
+    def _with_usable_times(self, data: Any, rows: pa.Table, time: str, what: str) -> tuple[Any, pa.Table]:
+        """Return the rows that have a usable time, as given and as read. A warning counts the others."""
+        time_column(time, rows.schema.field(time).type)  # raises TypeError if it holds no times
+        kept = usable(rows[time])
+        if kept.all():
+            return data, rows
+        warn_of_dropped(len(rows) - int(kept.sum()), time, what)
+        mask = pa.chunked_array([as_arrow(kept)])
+        return self.keep(data, mask), rows.filter(mask)
 
     def read_labels(self, query: QuerySpec, labels: Any, options: TableOptions) -> pa.Table:
         """Return the keys and times of labels. Raise TypeError or ValueError if they do not fit the query."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ NULLABLE = {
 """The types of pandas that hold nulls; without them integers would become floats."""
 NULLABLE_FLOATS = {pa.float32(): "Float32", pa.float64(): "Float64"}
 """The types of pandas that hold nulls beside NaN."""
+MASKED = {**NULLABLE, **NULLABLE_FLOATS}
+"""All nullable types of pandas."""
 
 
 class PandasFrame(FrameBackend):
@@ -68,9 +70,9 @@ class PandasFrame(FrameBackend):
         return read_computed(query, table, list(rows.columns)) if query.computed else table
 
     def write(self, query: QuerySpec, data: Any, results: pa.Table, events: Any) -> Any:
-        """Return the results; integers and booleans with nulls in pandas' nullable types, floats if the query reads such floats."""
-        nullable = {**NULLABLE, **NULLABLE_FLOATS} if self._has_nullable_floats(query, events) else NULLABLE
-        columns = {name: self._series(results[name], nullable) for name in results.column_names}
+        """Return the results, nullable ones from nullable columns. Integers and booleans with nulls are nullable in any case."""
+        dtypes = self._result_dtypes(query, events, results.schema)
+        columns = {name: self._series(results[name], dtypes.get(name)) for name in results.column_names}
         if query.per_row:
             for column in columns.values():
                 column.index = data.index
@@ -89,13 +91,38 @@ class PandasFrame(FrameBackend):
                 frame[name] = frame[name].astype(dtype)
         return frame
 
-    def _has_nullable_floats(self, query: QuerySpec, events: Any) -> bool:
-        """Return whether a query reads floats of a type in which NaN and NA differ."""
+    def _result_dtypes(self, query: QuerySpec, events: Any, results: pa.Schema) -> dict[str, Any]:
+        """Return the types of results that are made of columns of pandas' nullable or Arrow types, with or without nulls."""
+        import pandas as pd  # noqa: PLC0415 — optional
+
         rows = self._rows(query, events)
-        dtypes = zip(rows.columns, rows.dtypes, strict=True)
-        floats = {name for name, dtype in dtypes if dtype.kind == "f" and hasattr(dtype, "__from_arrow__")}
-        floats -= set(query.by)  # no result is made of a key
-        return bool(floats) and (reads_all(query) or not floats.isdisjoint(source_columns(query, list(rows.columns))))
+        own = {
+            name: dtype
+            for name, dtype in zip(rows.columns, rows.dtypes, strict=True)
+            if hasattr(dtype, "__from_arrow__")
+        }
+        found: dict[str, Any] = {}
+        if not own:
+            return found
+        for name, aggregate in query.aggregates.items():
+            alone = replace(query, aggregates={name: aggregate}, windows={}, by=(), time=None, order_by=())
+            sources = source_columns(alone, list(rows.columns)) or [str(query.time)]  # a count of rows
+            read = [own[column] for column in sources if column in own]
+            names = [query.result_name(name, window) for window in query.windows] if query.per_row else [name]
+            for column in names:
+                if column not in results.names:  # with wide=True
+                    continue
+                dtype = results.field(column).type
+                if any(isinstance(each, pd.ArrowDtype) for each in read):
+                    found[column] = pd.ArrowDtype(dtype)
+                elif any(each.kind in "iufb" for each in read) and dtype in MASKED:
+                    found[column] = pd.api.types.pandas_dtype(MASKED[dtype])
+                elif aggregate.result.gives == "value" and isinstance(read[-1] if read else None, pd.StringDtype):
+                    found[column] = read[-1]
+        if query.time in own and isinstance(own[query.time], pd.ArrowDtype) and not query.per_row:
+            bounds = [name for name in ("window_start", "window_end") if name in results.names]
+            found |= {name: pd.ArrowDtype(results.field(name).type) for name in bounds}
+        return found
 
     def input_schema(self, data: Any) -> pa.Schema:
         """Return the Arrow schema of all columns, without the index."""
@@ -122,14 +149,17 @@ class PandasFrame(FrameBackend):
             rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
         return rows
 
-    def _series(self, column: pa.ChunkedArray, nullable: Mapping[pa.DataType, str] = NULLABLE) -> Any:
+    def _series(self, column: pa.ChunkedArray, dtype: Any = None) -> Any:
+        """Return a column; in a type of pandas' own if there is one, or if integers or booleans have nulls."""
         import pandas as pd  # noqa: PLC0415 — optional
 
+        if dtype is not None:
+            return pd.Series(dtype.__from_arrow__(column))
         if column_type(column.type).group == "dictionary" and column.type.value_type == pa.null():
             column = pa.chunked_array([pa.nulls(len(column), column.type)])  # pyarrow cannot join dictionaries of nulls
         if column_type(column.type).group == "map":  # to_pandas would make integers of nanoseconds in them
             return pd.Series(column.to_pylist(maps_as_pydicts="lossy"), dtype=object)
-        if column.null_count and column.type in nullable:
-            dtype = pd.api.types.pandas_dtype(nullable[column.type])
+        if column.null_count and column.type in NULLABLE:
+            dtype = pd.api.types.pandas_dtype(NULLABLE[column.type])
             return column.to_pandas(types_mapper={column.type: dtype}.get)
         return column.to_pandas(maps_as_pydicts="lossy")  # also within lists and structs

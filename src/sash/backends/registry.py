@@ -18,8 +18,8 @@ from sash.engine.select_sql import read_files
 from sash.engine.stream_plan import stream_plan
 from sash.engine.wide import check_known, is_wide, wide_names
 from sash.options import read_options
+from sash.plan.certificate import describe_results
 from sash.plan.query_spec import QuerySpec
-from sash.plan.tree import Branch, and_between
 
 if TYPE_CHECKING:
     from sash.plan.explanation import Explanation
@@ -71,18 +71,24 @@ def table_of(data: Any, name: str, *, is_path: bool) -> Any:
 def run(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
     """Return the results of a query for data of any kind."""
     backend = backend_of(data)
-    return backend.run(cache, data, read_options(backend.options, options))
+    known = read_options(backend.options, options)
+    return backend.run(cache.at_points if _has_labels(known) else cache, data, known)
 
 
 def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
     """Return the schema of the results of a query, for data of any kind."""
     backend = backend_of(data)
     given = read_options(backend.options, options)
+    cache = cache.at_points if _has_labels(given) else cache
     marked = cache.query.future_columns
     if is_wide(given):
         check_known(cache.query, "schema")
         marked = wide_names(cache.query, marked)
     return backend.with_marks(backend.result_schema(cache, data, given), marked)
+
+
+def _has_labels(options: Mapping[str, Any]) -> bool:
+    return options.get("at") is not None
 
 
 def schema_of(query: QuerySpec, data: Any) -> pa.Schema:
@@ -96,7 +102,9 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     from sash.plan.explanation import Explanation  # noqa: PLC0415 — a run does not explain, and pictures take 4 ms to import
 
     backend = backend_of(data)
-    shown, schema, branches = backend.plan(query, data, read_options(backend.options, options))
+    known_options = read_options(backend.options, options)
+    query = query.at_points() if _has_labels(known_options) else query
+    shown, schema, branches = backend.plan(query, data, known_options)
     prepared = prepare(shown, schema, compiled=options.get("compiled"))
     shape = getattr(data, "shape", None)  # tables of Arrow, pandas and Polars know it
     rows = shape[0] if isinstance(shape, tuple) else None
@@ -104,9 +112,7 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     known = {"has_data": data is not None, "knows_rows": rows is not None}
     executors = [describe_executor(prepared, plan_pass, **known) for plan_pass in bound.plan.passes]
     types = _types_text(shown, schema, assumed=data is None)
-    if targets := query.future_columns:
-        text = f"{and_between(targets)} {'read' if len(targets) > 1 else 'reads'} rows after the row or label of the result: for targets, not for features"
-        branches = (*branches, Branch("future", (text,)))
+    branches = (*branches, *describe_results(shown, bound.plan, bound.kinds, bound.unit))
     state, compiling = stream_plan(prepared).state_kinds, describe_compiling(prepared)
     return Explanation(shown, bound.plan, bound.kinds, types, executors, state, compiling, branches)
 

@@ -34,9 +34,7 @@ class SparkFrame(Backend[Options]):
         names = cache.query.future_columns
         if is_wide(options):
             results, names = _widened(cache.query, results), wide_names(cache.query, names)
-        for name in names:
-            results = results.withMetadata(name, {SEES_FUTURE: "true"})
-        return results
+        return query.marked(results, names, {SEES_FUTURE: "true"})
 
     def result_schema(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the schema of the results, a StructType."""

@@ -15,10 +15,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Examples are at the end of the help of each command: sash run --help",
+    epilog="[bold]Start[/bold]\n\n$ sash sample readings -o readings.parquet\n\n"
+    "$ sash plot \"SELECT max(load) AS peak FROM 'readings.parquet' \\[RANGE 1 HOUR SLIDE 5 MINUTES] GROUP BY household\"\n\n"
+    "More examples are at the end of the help of each command: sash run --help",
 )
 
 Engine = Literal["local", "spark"]
+OnBadTime = Literal["error", "drop"]
 Picture = Literal["results", "windows", "plan"]
 TEXT = typer.Argument(metavar="QUERY", help="The text of a query, or a file that holds it.")
 OPTIONAL_TEXT = typer.Argument(
@@ -89,10 +92,16 @@ def run(
     at_time: str | None = typer.Option(
         None, metavar="COLUMN", help="The time column of the labels. Default: that of the query."
     ),
+    future: bool = typer.Option(
+        False, "--future", help="With --at: also accept windows after the label, for what a model is to predict."
+    ),
     lateness: str | None = typer.Option(
         None,
         metavar="DURATION",
         help="Process rows as they come; a row may be this much older than the newest one, such as 5m.",
+    ),
+    on_bad_time: OnBadTime | None = typer.Option(
+        None, help="Rows without a usable time: an error, or drop them and count them. Default: error."
     ),
     threads: int | None = THREADS,
     batches: bool | None = typer.Option(
@@ -117,14 +126,24 @@ def run(
         _refuse({"--master": master}, "--engine spark")
     if not stream:
         _refuse({"--checkpoint": checkpoint, "--forget": forget, "--once": once or None}, "--stream")
+    if engine == "spark" and not stream:
+        _refuse({"--on-bad-time": on_bad_time}, "--engine local, or --stream")
     if on_spark:
-        local = {"--at": at, "--at-time": at_time, "--threads": threads, "--batches": batches, "--memory": memory}
+        local = {
+            "--at": at,
+            "--at-time": at_time,
+            "--future": future or None,
+            "--threads": threads,
+            "--batches": batches,
+            "--memory": memory,
+        }
         _refuse(local, "--engine local")
     from sash.cli.local_run import RunOptions, run_local
 
     options = RunOptions(
-        text, source, target, input_format, output_format, time, at, at_time, lateness, threads, batches, rows, memory
-    )
+        text, source, target, input_format, output_format, time, at, at_time, future, lateness, threads, batches, rows,
+        memory, on_bad_time or "error",
+    )  # fmt: skip
     if not on_spark:
         run_local(options)
         return
@@ -177,6 +196,22 @@ def plot(
     from sash.cli.plots import draw
 
     draw(RunOptions(text, source, target, input_format, time=time), what)
+
+
+@command("sash sample", "sash sample readings -o readings.parquet", "sash sample readings > readings.parquet")
+def sample(
+    name: str | None = typer.Argument(None, help="The sample. Default: list them."),
+    target: str | None = typer.Option(None, "--output", "-o", metavar="PATH", help="A file; - for standard output."),
+    output_format: str | None = typer.Option(
+        None,
+        metavar="FORMAT",
+        help="csv, tsv, json, ndjson, parquet, arrow or arrows. Default: by ending; parquet for a pipe.",
+    ),
+) -> None:
+    """Write data to try queries on: a sample is a part of the package."""
+    from sash.cli.sample import write_sample
+
+    write_sample(name, target, output_format)
 
 
 @command("sash algorithms", "sash algorithms > algorithms.md")
@@ -240,9 +275,11 @@ def live(
     source: str | None = typer.Option(
         None, "--input", "-i", metavar="FOLDER", help="A folder whose files are the input."
     ),
-    host: str = typer.Option("127.0.0.1", help="The address to listen on. Others than this machine's need --token."),
+    host: str = typer.Option("127.0.0.1", help="The address to listen on, such as 0.0.0.0 for all."),
     port: int = typer.Option(0, min=0, max=65535, help="The port; 0 for any that is free."),
-    token: str | None = typer.Option(None, help="What a browser must present.", envvar="SASH_TOKEN"),
+    token: str | None = typer.Option(
+        None, help="What a browser must present; better in the environment. Default: a new one.", envvar="SASH_TOKEN"
+    ),
     open_browser: bool = typer.Option(True, "--open/--no-open", help="Open a browser."),
     idle_exit: float | None = typer.Option(
         None, "--exit-when-idle", metavar="SECONDS", min=0, help="End when no page is connected for this long."

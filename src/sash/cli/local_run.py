@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +43,8 @@ class RunOptions:
     time: str | None = None
     at: str | None = None
     at_time: str | None = None
+    future: bool = False
+    """Whether windows may end after the labels."""
     lateness: str | None = None
     threads: int | None = None
     batches: bool | None = None
@@ -49,6 +52,7 @@ class RunOptions:
     rows: int = 20
     memory: str | None = None
     """The memory to use; None for what is available."""
+    on_bad_time: Literal["error", "drop"] = "error"
 
     @property
     def bytes(self) -> float:
@@ -63,6 +67,8 @@ def run_local(options: RunOptions) -> None:
     query = TextQuery(options.text, options.time, options.lateness)
     if options.at_time is not None and options.at is None:
         raise ValueError("--at-time names the time column of labels. Name their file with --at.")
+    if options.future and options.at is None:
+        raise ValueError("--future is for windows after labels. Name the file of labels with --at.")
     if options.at is not None and (options.lateness is not None or options.batches):
         raise ValueError("--at needs all rows at once. Leave --lateness and --batches out.")
     if options.at == options.source == STDIN:
@@ -127,10 +133,11 @@ class LocalRun:
         rows = self.progress.count("reading", source.open(self.columns), source.rows).read_all()
         self.progress.step("computing")
         if options.at is None:
-            return self.query.run(rows, threads=options.threads)
+            return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time)
         labels = open_input(options.at, None, self.temporary)
         label_rows = labels.open(labels.schema.names).read_all()
-        return self.query.run(rows, at=label_rows, at_time=options.at_time, threads=options.threads)
+        labelled = {"at": label_rows, "at_time": options.at_time, "future": options.future}
+        return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time, **labelled)
 
     def _over_batches(self) -> pa.RecordBatchReader:
         """Return the results over rows in order of time: as they are, or sorted by DuckDB."""
@@ -147,7 +154,8 @@ class LocalRun:
             by, order = sort_columns(declared)
             unsorted = self.progress.count("sorting", rows, total)
             rows = sorted_rows(unsorted, by, SORT_SHARE * options.bytes, self.temporary)
-        return self.query.run(self.progress.count("computing", rows, total), order=order, threads=options.threads)
+        counted = self.progress.count("computing", rows, total)
+        return self.query.run(counted, order=order, threads=options.threads, on_bad_time=options.on_bad_time)
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

@@ -19,8 +19,9 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from sash.cli.display import nanoseconds_as_text, print_rows
+from sash.cli.display import print_rows
 from sash.cli.inputs import ENDINGS, format_of, named_format
+from sash.cli.iso_times import iso_times, with_iso_times
 from sash.engine.select_sql import PACKED
 
 STDOUT = "-"
@@ -28,35 +29,56 @@ UMASK_BITS = 0o666
 
 
 class TextWriter:
-    """CSV. Lists, maps and structs are written as JSON, binary values in base64."""
+    """CSV. Times are in ISO 8601, lists, maps and structs are written as JSON, binary values in base64."""
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, delimiter: str = ",") -> None:
-        from pyarrow import csv  # noqa: PLC0415 — few commands need it
-
-        self.file = file
-        flat = [pa.field(field.name, pa.string()) if _needs_json(field.type) else field for field in schema]
-        self.writer = csv.CSVWriter(file, pa.schema(flat), write_options=csv.WriteOptions(delimiter=delimiter))
+        self.file, self.delimiter = file, delimiter
+        quoted_names = ['"' + name.replace('"', '""') + '"' for name in schema.names]
+        file.write((delimiter.join(quoted_names) + "\n").encode())
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch, so that a reader of the pipe gets it now."""
-        columns = [_as_json(column) if _needs_json(column.type) else column for column in batch.columns]
-        self.writer.write_batch(pa.record_batch(columns, names=batch.schema.names))
+        """Write a batch, so that a reader of the pipe gets it now. Pyarrow's own writer would put quotes around times."""
+        import pyarrow.compute as pc  # noqa: PLC0415 — few commands need it
+
+        columns = [_csv_column(column) for column in batch.columns]
+        nothing, delimiter, end = (pa.scalar(text, pa.large_string()) for text in ("", self.delimiter, "\n"))
+        joined = pc.binary_join_element_wise(*columns, delimiter, null_handling="replace", null_replacement="")
+        lines = pc.binary_join_element_wise(joined, nothing, end)
+        if len(lines):
+            self.file.write(lines.buffers()[2])  # the lines stand one behind the other
         self.file.flush()
 
     def close(self) -> None:
-        """Write the header if there was no batch."""
-        self.writer.close()
+        """Do nothing: all lines are written."""
+
+
+def _csv_column(column: pa.Array) -> pa.Array:
+    """Return a column as the text of CSV, with quotes around strings."""
+    import pyarrow.compute as pc  # noqa: PLC0415 — as above
+
+    written = iso_times(column)
+    is_string = not pa.types.is_timestamp(column.type)
+    if _needs_json(written.type):
+        written = _as_json(written)
+    elif pa.types.is_dictionary(written.type):
+        written = written.dictionary_decode()
+    texts = written.cast(pa.large_string())
+    if not (is_string and (pa.types.is_string(written.type) or pa.types.is_large_string(written.type))):
+        return texts
+    mark = pa.scalar('"', pa.large_string())
+    doubled = pc.replace_substring(texts, '"', '""')
+    return pc.binary_join_element_wise(mark, doubled, mark, pa.scalar("", pa.large_string()))
 
 
 class JsonWriter:
-    """JSON: one array of objects, or one object per line. NaN and infinities are null, because JSON has no such numbers."""
+    """JSON: one array of objects, or one object per line. Times are in ISO 8601. NaN and infinities are null, because JSON has no such numbers."""
 
     def __init__(self, file: BinaryIO, *, lines: bool) -> None:
         self.file, self.lines, self.count = file, lines, 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch."""
-        for row in nanoseconds_as_text(batch).to_pylist():
+        for row in with_iso_times(batch).to_pylist():
             before = b"" if self.lines else b",\n " if self.count else b"[\n "
             self.file.write(before + json.dumps(plain(row), ensure_ascii=False).encode() + b"\n" * self.lines)
             self.count += 1
@@ -200,7 +222,7 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 — one line for each type of val
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, datetime | date | time):
-        return value.isoformat()
+        return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, timedelta):
         return value.total_seconds()
     return value if isinstance(value, int | str | None) else str(value)

@@ -86,16 +86,18 @@ def run_stream(
         raise ValueError(f"A stream cannot write {file_format}. Use --output-format {', '.join(SINKS)}.")
     path, reading = _spark_input(query, options)
     if path is None:
-        input_of(query, None)  # it raises the error that tells how to name an input
+        path = input_of(query, None)  # it raises the error that tells how to name an input
     session = start(master)
     schema = session.read.load(path, **reading).schema
     windows = query.over_windows(session.createDataFrame([], schema))
     time = windows._declared.time  # noqa: SLF001 — a part of Query, which editors show apart
     if time is None:
         raise ValueError("A stream needs a time. Name it, as in [RANGE 1 HOUR ON ts], or with --time.")
-    stream = session.readStream.load(path, schema=schema, **reading)
+    from sash.spark.corrupt_rows import stream_of_files  # noqa: PLC0415 — PySpark takes a second to import
+
+    stream = stream_of_files(session, schema, path, reading)
     delayed = stream.withWatermark(time, f"{lateness.amount // 1000} microseconds")
-    results = query.run(delayed, **({} if forget is None else {"forget": forget}))
+    results = query.run(delayed, on_bad_time=options.on_bad_time, **({} if forget is None else {"forget": forget}))
     writer = results.writeStream.outputMode("append").queryName("sash")
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")
     if checkpoint is not None:
@@ -186,20 +188,46 @@ class BatchPrinter:
             self.writer.close()
 
 
+class BatchReport:
+    """Tells the terminal of the micro-batches of a stream: of rows that are left out, and on a terminal of all."""
+
+    def __init__(self) -> None:
+        self.seen, self.late, self.unfit = -1, 0, 0
+
+    def read(self, recent: list[Any]) -> None:
+        """Count the rows of new micro-batches."""
+        from sash.spark.corrupt_rows import count_corrupt  # noqa: PLC0415 — PySpark takes a second to import
+
+        for progress in recent:
+            if progress["batchId"] <= self.seen:
+                continue
+            self.seen = progress["batchId"]
+            counts = sash.spark.counts(progress)
+            self.late += counts["late"]
+            if unfit := count_corrupt(progress):
+                self.unfit += unfit
+                say(
+                    f"warning: batch {self.seen}: {unfit:,} rows do not fit the types of the first files, and were left out"
+                )
+            if sys.stderr.isatty():
+                say(f"batch {self.seen}: {counts['rows']:,} rows, {counts['late']:,} late")
+
+    def end(self) -> None:
+        """Tell how many rows were left out in all."""
+        if self.unfit:
+            say(f"warning: {self.unfit:,} rows did not fit the types of the first files, and were left out")
+        if self.late:
+            say(f"warning: {self.late:,} rows came later than --lateness, and were dropped")
+
+
 def _await(running: Any, printer: BatchPrinter | None) -> None:
-    """Wait until a stream ends or is interrupted, and report late rows."""
-    late, seen, active = 0, -1, True
+    """Wait until a stream ends or is interrupted, and report rows that are left out."""
+    report, active = BatchReport(), True
     try:
         while active:
             clock.sleep(POLL)  # not in a call of Java, which Ctrl-C would break
             active = running.isActive
-            for progress in running.recentProgress:
-                if progress["batchId"] > seen:
-                    seen = progress["batchId"]
-                    counts = sash.spark.counts(progress)
-                    late += counts["late"]
-                    if sys.stderr.isatty():
-                        say(f"batch {seen}: {counts['rows']:,} rows, {counts['late']:,} late")
+            report.read(running.recentProgress)
             if printer is not None and printer.error is not None:
                 raise printer.error  # noqa: TRY301 — the stream is stopped below
         running.awaitTermination()  # raises the error of the stream, if there was one
@@ -211,5 +239,4 @@ def _await(running: Any, printer: BatchPrinter | None) -> None:
         raise
     if printer is not None:
         printer.close()
-    if late:
-        say(f"warning: {late:,} rows came later than --lateness, and were dropped")
+    report.end()

@@ -11,15 +11,10 @@ WORDS = (
     (r"\bat= (does not apply|needs)", r"--at \1"),
     (r', as in Query\(time="ts", …\)', ", as in [RANGE 1 HOUR ON ts], or with --time ts"),
     (r'window\.time\("1h"\), window\.rows\(10\) or window\.expanding\(\)', "[RANGE 1 HOUR], [ROWS 10] or [EXPANDING]"),
-    (r"pass future=True\.", "run it in Python: query.run(events, at=labels, future=True)."),
+    (r"pass future=True\.", "pass --future."),
     (r'pass mode="update" to run', 'use Python, query.run(stream, mode="update")'),
     (r"FROM names the file (.*), so run needs no data", r"FROM names the file \1, so -i is not needed"),
     (r"Pass it: query\.run\(\w+\)", "Name it: -i data.parquet"),
-    (r"\bhost='([^']*)'", r"--host \1"),
-    (
-        r"Pass token=secrets\.token_urlsafe\(\), or leave host out",
-        "Pass --token, a secret of some length, or leave --host out",
-    ),
     (r"Use secrets\.token_urlsafe\(\)\.", "Use a longer --token."),
     (r"\blateness='([^']*)'", r"--lateness \1"),
 )

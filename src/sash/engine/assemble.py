@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sash.columns.buffers import as_arrow, as_numpy, binary_array
 from sash.columns.lists import ListColumn, join_lists
@@ -19,9 +20,10 @@ from sash.engine.evaluate import Block, Evaluated, replaced_windows
 from sash.engine.executors import Results
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
+from sash.engine.time_column import TimeColumn
 from sash.engine.window_bounds import WindowResults
 from sash.windows.arrays import ranges
-from sash.windows.base import Ints, Span
+from sash.windows.base import NEVER, Ints, Span
 
 CHANGE = "change"
 """The column of update mode: "upsert", or "delete" for a window that another one has replaced."""
@@ -79,12 +81,28 @@ def in_order_of_time(table: pa.Table) -> pa.Table:
 
 
 def row_columns(prepared: Prepared, evaluated: Evaluated) -> Results:
-    """Return a column for each aggregate and window, one result per row, in block order."""
-    return {
+    """Return a column for each aggregate and window, one result per row, in block order; before them the bounds of windows that have any."""
+    columns: Results = {}
+    for window, results in evaluated.windows.items():
+        ticks = (results.starts, results.stops)
+        for name, of_each in zip(prepared.query.bound_names.get(window, ()), ticks, strict=False):
+            assert prepared.time is not None
+            assert of_each is not None
+            columns[name] = _written(prepared.time, of_each)
+    return columns | {
         prepared.query.result_name(aggregate, window): results.columns[aggregate]
         for aggregate in prepared.query.aggregates
         for window, results in evaluated.windows.items()
     }
+
+
+def _written(time: TimeColumn, ticks: Ints) -> pa.Array:
+    """Return times as a column; null where there is none."""
+    is_known = ticks != NEVER
+    if is_known.all():
+        return time.write(ticks)
+    column = time.write(np.where(is_known, ticks, 0))
+    return pc.if_else(as_arrow(is_known.view("u1")).cast(pa.bool_()), column, pa.scalar(None, column.type))
 
 
 def join_rows(sections: Sequence[Any]) -> Any:

@@ -72,12 +72,10 @@ def check_columns(query: QuerySpec, names: list[str]) -> None:
             raise ValueError(
                 f"The data already has a column {str(name)!r}, so no expression can have this name. Rename the column, or give the expression an alias."
             )
-    if query.per_row:
-        added = [query.result_name(name, window) for name in query.aggregates for window in query.windows]
-        if taken := [name for name in added if name in names]:
-            raise ValueError(
-                f"The data already has a column {taken[0]!r}, so no result can have this name. Rename the aggregate."
-            )
+    if query.per_row and (taken := [name for name in query.row_columns if name in names]):
+        raise ValueError(
+            f"The data already has a column {taken[0]!r}, so no result can have this name. Rename the aggregate."
+        )
 
 
 def window_column(window: Window, name: str, array: pa.Array) -> pa.Array:

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from sash.columns.buffers import as_arrow, as_numpy, pack, unpack
 from sash.columns.column_types import column_type
 from sash.columns.read_column import Column, plain_array, to_arrow
-from sash.engine.group_ids import Codes
-from sash.engine.scatter import ScatteredRows, gather_to_input, is_plain, scatter_by_key, scatter_values
+from sash.engine.group_ids import Codes, code_type
+from sash.engine.scatter import ScatteredRows, is_plain, scatter_by_key
 from sash.kernels.kernel_arrays import NOTHING
 from sash.windows.arrays import is_sorted, neighbours
 from sash.windows.base import Ints, LoopCompiler
@@ -36,27 +36,52 @@ WORD = 63
 class KeyOrder:
     """Rows in order of key and time."""
 
-    rows: Ints | None
-    """The input row at each position; None if rows are in order already."""
+    numbers: Ints | None
+    """The input row at each position; None if rows are in order already, or scattered."""
     firsts: Ints
     """Where the rows of each key begin, and where those of the last key end."""
     begin: int = 0
-    """The first row, if rows are in order already."""
+    """The first row or, if rows are scattered, the first position."""
     scattered: ScatteredRows | None = None
     """How rows came into this order, if the rows of each key kept their order: columns follow faster than by row numbers."""
 
+    @property
+    def rows(self) -> Ints | None:
+        """The input row at each position; None if rows are in order already. Rows that are scattered are numbered on demand."""
+        if self.scattered is None:
+            return self.numbers
+        return self.scattered.rows[self.begin : self.begin + int(self.firsts[-1])]
+
+    @property
+    def is_input_order(self) -> bool:
+        """Whether rows are in order already."""
+        return self.numbers is None and self.scattered is None
+
+    def section(self, first: int, last: int) -> KeyOrder:
+        """Return the order of the keys from `first` on, without `last` and later ones."""
+        begin, end = int(self.firsts[first]), int(self.firsts[last])
+        numbers = None if self.numbers is None else self.numbers[begin:end]
+        return KeyOrder(numbers, self.firsts[first : last + 1] - begin, self.begin + begin, self.scattered)
+
     def arrange(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return a column in this order; an empty column stays empty."""
-        if self.rows is None or len(column) == 0:
+        if self.is_input_order or len(column) == 0:
             return column[self.begin : self.begin + int(self.firsts[-1])]
-        if self.scattered is not None and len(column) >= LARGE and is_plain(column.dtype):
-            return self.scattered.move(scatter_values, column, self.rows, self.firsts)
-        return take_rows(column, self.rows)
+        if self._moves(len(column)) and is_plain(column.dtype):
+            assert self.scattered is not None
+            return self.scattered.by_key(column)
+        rows = self.rows
+        assert rows is not None
+        return take_rows(column, rows)
+
+    def _moves(self, rows: int) -> bool:
+        """Return whether a whole column moves as its rows were scattered; a few rows of it are taken by their numbers."""
+        return self.scattered is not None and rows >= LARGE and rows == int(self.firsts[-1])
 
     def arrange_column(self, column: Column) -> Column:
         """Return a column for kernels in this order."""
         bits = column.bits
-        if self.rows is None:
+        if self.is_input_order:
             return column.slice(self.begin, int(self.firsts[-1]))
         if len(bits):
             bits = pack(self.arrange(unpack(bits, len(column))))
@@ -65,33 +90,34 @@ class KeyOrder:
     def arrange_arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
         """Return an Arrow column in this order."""
         array = to_arrow(column)
-        if self.rows is None:
+        if self.is_input_order:
             return array.slice(self.begin, int(self.firsts[-1]))
-        return array.take(as_arrow(self.rows))
+        rows = self.rows
+        assert rows is not None
+        return array.take(as_arrow(rows))
 
     def restore(self, column: pa.Array) -> pa.Array:
         """Return results, which are in this order, in input order."""
-        if self.rows is None:
+        if self.is_input_order:
             return column
         if len(column) < LARGE or not column_type(column.type).is_word:
             return column.take(as_arrow(self.positions))
         # Values and validity apart: Arrow takes values with nulls five times slower than values without.
-        back = partial(take_rows, rows=self.positions)
-        if self.scattered is not None:
-            back = partial(self.scattered.move, gather_to_input, rows=self.rows, firsts=self.firsts)
+        back = partial(take_rows, rows=self.positions) if self.scattered is None else self.scattered.in_input_order
         values = np.frombuffer(column.buffers()[1], f"u{column.type.byte_width}")
         validity = None
         if column.null_count:
-            validity = pa.py_buffer(pack(back(column=as_numpy(column.is_valid()))))
-        restored = back(column=values[column.offset : column.offset + len(column)])
+            validity = pa.py_buffer(pack(back(as_numpy(column.is_valid()))))
+        restored = back(values[column.offset : column.offset + len(column)])
         return pa.Array.from_buffers(column.type, len(column), [validity, pa.py_buffer(restored)])
 
     @cached_property
     def positions(self) -> Ints:
         """The position of each input row in this order, if rows are not in order already."""
-        assert self.rows is not None
-        positions = np.empty(len(self.rows), np.int64)
-        positions[self.rows] = np.arange(len(self.rows))
+        rows = self.rows
+        assert rows is not None
+        positions = np.empty(len(rows), np.int64)
+        positions[rows] = np.arange(len(rows))
         return positions
 
 
@@ -109,13 +135,14 @@ def take_rows(column: npt.NDArray[Any], rows: Ints) -> npt.NDArray[Any]:
 
 
 def order_rows(
-    codes: Codes, keys: int, times: Ints, run: LoopCompiler, ties: pa.Table | None = None
+    codes: Codes, keys: int, times: Ints, run: LoopCompiler, ties: pa.Table | None = None, threads: int = 1
 ) -> tuple[KeyOrder, Ints]:
     """Return rows by key, time, the columns of `ties`, and input order; and the times in that order."""
     if ties is None and is_in_order(codes, times):
-        return KeyOrder(None, np.searchsorted(codes, np.arange(keys + 1))), times
+        return KeyOrder(None, np.searchsorted(codes, np.arange(keys + 1, dtype=codes.dtype))), times
     if ties is None:
-        order = order_by_key(codes, keys, run)
+        scattered = ScatteredRows(codes, keys, run, threads)
+        order = KeyOrder(None, scattered.firsts, scattered=scattered)
         arranged = order.arrange(times)
         if is_sorted(times) or is_in_time(arranged, order.firsts):
             return order, arranged
@@ -158,11 +185,13 @@ def sortable(column: pa.ChunkedArray) -> pa.Array:
 
 
 def order_by_key(codes: Codes, keys: int, run: LoopCompiler, sequence: Ints = NOTHING) -> KeyOrder:
-    """Return rows by key; those of one key in the order of `sequence`, or in input order if that is empty."""
+    """Return rows by key, as row numbers; those of one key in the order of `sequence`, or in input order if that is empty."""
+    scattered = ScatteredRows(codes.astype(code_type(len(codes)), copy=False), keys, run)
+    if not len(sequence):
+        return KeyOrder(scattered.rows, scattered.firsts)
     rows = np.empty(len(codes), np.int64)
-    firsts = np.zeros(keys + 1, np.int64)
-    run(scatter_by_key)(codes, sequence, rows, firsts)
-    return KeyOrder(rows, firsts, scattered=None if len(sequence) else ScatteredRows(codes, run))
+    run(scatter_by_key)(scattered.codes, sequence, rows, scattered.firsts[:-1].copy())
+    return KeyOrder(rows, scattered.firsts)
 
 
 def is_in_order(codes: Codes, times: Ints) -> bool:

@@ -22,15 +22,16 @@ from sash.engine.assemble import join_rows, row_columns
 from sash.engine.evaluate import evaluate
 from sash.engine.executors import Results
 from sash.engine.executors.execute import execute
-from sash.engine.group_ids import number_keys
+from sash.engine.group_ids import code_type, number_keys
 from sash.engine.keys import KeyOrder, cut_evenly, order_rows
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
-from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, in_threads, section_count
+from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, run_sections, section_count
 from sash.hints import list_names
 from sash.options import WithLabels as LabelOptions
 from sash.plan.query_spec import QuerySpec
-from sash.plan.tree import Branch
+from sash.plan.tree import Branch, and_between
+from sash.windows import expanding
 from sash.windows.arrays import sums_before
 from sash.windows.base import Flags, Points, whole_span
 from sash.windows.time_loops import find_places
@@ -49,13 +50,13 @@ def check_labels(query: QuerySpec, options: LabelOptions) -> None:
             'at= needs a time column, which says when an event happened. Name it, as in Query(time="ts", …).'
         )
     for window in query.windows.values():
-        reason = "has no result per row" if window.frame is None else window.frame.no_labels
-        if reason:
+        assert window.frame is not None  # see `QuerySpec.at_points`
+        if window.frame.no_labels:
             raise ValueError(
-                f"at= does not apply to {window}: it {reason}. Use windows that end with their row, as "
-                'window.time("1h"), window.rows(10) or window.expanding().'
+                f"at= does not apply to {window}: it {window.frame.no_labels}. Use windows that end with their row, as "
+                'window.time("1h"), window.rows(10) or window.expanding(), or windows with a slide.'
             )
-        if window.frame is not None and window.frame.looks_ahead and not options["future"]:
+        if window.frame.looks_ahead and not options["future"]:
             raise ValueError(
                 f"at= does not apply to {window}: it looks ahead, to events after the label. A feature that knows the future makes a "
                 "model look good in training and fail in use (leakage). If the result is the target of the model, pass future=True."
@@ -75,8 +76,7 @@ def check_names(query: QuerySpec, names: list[str], at_time: str | None) -> None
             f"The labels have no column {query.time!r}, the time of the query. Name their own: run(events, at=labels, at_time=…). They "
             f"have {list_names(names)}."
         )
-    added = [query.result_name(name, window) for name in query.aggregates for window in query.window_names]
-    if taken := [name for name in added if name in names]:
+    if taken := [name for name in query.row_columns if name in names]:
         raise ValueError(
             f"The labels have a column {taken[0]!r}, which is also the name of a result. Rename one of them."
         )
@@ -84,15 +84,20 @@ def check_names(query: QuerySpec, names: list[str], at_time: str | None) -> None
 
 def label_query(query: QuerySpec, at_time: str | None) -> QuerySpec:
     """Return the query whose columns are those that labels need: the keys and their time."""
-    return replace(query, aggregates={}, order_by=(), time=at_time or query.time)
+    return replace(query, aggregates={}, windows={"": expanding()}, order_by=(), time=at_time or query.time)
 
 
 def describe_labels(query: QuerySpec, at_time: str | None) -> Branch:
     """Return the branch of an explanation that says what labels do."""
     matched = f"the same {', '.join(query.by)}" if query.by else "all keys"
-    text = f"one result per label, from the events of {matched} up to its {at_time or query.time}; a label comes after events of equal time"
-    text = text.replace("the events of all keys", "all events")
-    return Branch("labels", (text,))
+    later = ", or after it where a window looks ahead" if query.future_columns else ""
+    text = (
+        f"one result per label, from the events of {matched} up to its {at_time or query.time}{later}; a label comes after events of "
+        "equal time"
+    )
+    closed = [str(window) for name, window in query.windows.items() if name in query.bound_names]
+    as_of = [f"{and_between(closed)}: the last window that has ended by then"] if closed else []
+    return Branch("labels", (text.replace("the events of all keys", "all events"), *as_of))
 
 
 def run_labels(
@@ -162,8 +167,8 @@ class LabelledEvents(LabelledKeys):
         count = section_count(len(self.block) + len(self.points.times))
         if count >= SEVERAL:
             convert_columns(prepared, self.block)
-        results = in_threads(prepared, threads, lambda section: section.columns(prepared), self._sections(count))
-        return in_input_order(prepared, self.order, results, threads if count >= SEVERAL else 1)
+        results = run_sections(prepared, threads, lambda section: section.columns(prepared), self._sections(count))
+        return in_input_order(self.order, results, threads if count >= SEVERAL else 1)
 
     def _sections(self, count: int) -> list[LabelledKeys]:
         """Return `count` or fewer sections with about equally many events and labels."""
@@ -191,7 +196,7 @@ def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time:
         raise ValueError(
             f"The time {name!r} of {moments.null_count} label(s) is null. Drop these labels, or fill in a time."
         )
-    codes, keys = np.zeros(len(events) + len(labels), np.int64), 1
+    codes, keys = np.zeros(len(events) + len(labels), code_type(len(events) + len(labels))), 1
     if layout.by:
         of_events = pa.table({key: plain(events[key]) for key in layout.by})
         codes, keys = number_keys(pa.concat_tables([of_events, pa.table(columns)]), layout.by, prepared.loops)

@@ -168,6 +168,16 @@ class Prepared:
         """Return a block without rows."""
         return self.block(self.no_rows)
 
+    @cached_property
+    def reads_times(self) -> bool:
+        """Whether results depend on times, beyond the order of rows."""
+        frames = [window.frame for window in self.plan.windows.values()]
+        return (
+            any(frame is None or frame.reads_times for frame in frames)
+            or any(aggregate.time is not None for aggregate in self.query.aggregates.values())
+            or any(plan_pass.over_slices for plan_pass in self.plan.passes)
+        )
+
     def check_times(self, times: Ints) -> None:
         """Raise OverflowError if windows over these times would reach beyond 64 bits."""
         if self.time is not None and self.extent is not None:
@@ -228,6 +238,11 @@ class PreparedCache:
 
     query: QuerySpec
     _known: Recent[Hashable, Prepared] = field(default_factory=lambda: Recent(MOST_SCHEMAS))
+
+    @cached_property
+    def at_points(self) -> PreparedCache:
+        """The prepared queries as of points in time, such as those of labels."""
+        return self if self.query.per_row else PreparedCache(self.query.at_points())
 
     def get(self, schema: pa.Schema, *, compiled: bool | None) -> Prepared:
         """Return the prepared query."""

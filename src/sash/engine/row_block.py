@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -128,7 +128,7 @@ class RowBlock:
 
     def regrouped(self, firsts: Ints) -> RowBlock:
         """Return the same rows, with other rows that begin a key."""
-        return RowBlock(self.source, self.layout, replace(self.order, firsts=firsts, scattered=None), self.times)
+        return RowBlock(self.source, self.layout, KeyOrder(self.order.rows, firsts, self.order.begin), self.times)
 
     def sections(self, count: int) -> list[RowBlock]:
         """Return `count` or fewer blocks with about equally many rows, which together hold all keys in order."""
@@ -137,9 +137,7 @@ class RowBlock:
     def section(self, first: int, last: int) -> RowBlock:
         """Return the keys from `first` on, without `last` and later ones."""
         begin, end = int(self.firsts[first]), int(self.firsts[last])
-        rows = None if self.order.rows is None else self.order.rows[begin:end]
-        order = KeyOrder(rows, self.firsts[first : last + 1] - begin, self.order.begin + begin)
-        section = RowBlock(self.source, self.layout, order, self.times[begin:end])
+        section = RowBlock(self.source, self.layout, self.order.section(first, last), self.times[begin:end])
         for name, coded in self._coded.items():
             section._coded[name] = CodedColumn(coded.column.slice(begin, end - begin), coded.values)
         return section
@@ -157,6 +155,11 @@ class RowBlock:
             known = self._coded[name, coding] = CodedColumn(self.order.arrange_column(source.column), source.values)
         return known
 
+    def drop_columns(self) -> None:
+        """Free the memory of columns in this order."""
+        self._coded.clear()
+        self._objects.clear()
+
     def objects(self, name: str, dtype: pa.DataType | None = None) -> list[Any]:
         """Return a column as Python objects, cast to a type first if one is given."""
         known_as = f"{name} {dtype or ''}"
@@ -167,7 +170,8 @@ class RowBlock:
 
     def source_rows(self, positions: Ints) -> Ints:
         """Return the input rows at some positions of the block."""
-        return positions + self.order.begin if self.order.rows is None else self.order.rows[positions]
+        rows = self.order.rows
+        return positions + self.order.begin if rows is None else rows[positions]
 
     def items(self, windows: Iterable[Window], span: Span) -> Items:
         """Return the rows as windows see them."""
@@ -208,11 +212,11 @@ class InputRows:
     keys: int
     times: Ints
 
-    def sorted(self, run: LoopCompiler) -> RowBlock:
+    def sorted(self, run: LoopCompiler, threads: int = 1) -> RowBlock:
         """Return the rows in order of key and time."""
         names = list(self.layout.order_by)
         ties = self.source.table.select(names) if names else None
-        order, times = order_rows(self.codes, self.keys, self.times, run, ties)
+        order, times = order_rows(self.codes, self.keys, self.times, run, ties, threads)
         return RowBlock(self.source, self.layout, order, times)
 
 

@@ -29,6 +29,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.row_block import TICKS, InputRows, RowBlock, RowSource, read_rows, rows_in_order
 from sash.engine.scatter import scatter_in_chunks
 from sash.engine.slice_block import SliceBlock, concat_in_time, cut
+from sash.engine.threads import in_threads
 from sash.windows.arrays import is_sorted
 from sash.windows.base import Ints, whole_span
 
@@ -41,6 +42,7 @@ sections need fresh memory for their results, which costs more than the work on 
 CHUNK_ROWS = 1 << 16
 """Rows of a chunk, at least: times, values and group ids of this many rows fit a processor cache."""
 SEVERAL = 2
+NO_TIMES: Ints = np.empty(0, np.int64)
 
 
 def run_table(prepared: Prepared, table: pa.Table, threads: int | None = None) -> pa.Table:
@@ -67,7 +69,9 @@ class TableRun:
         rows = read_rows(table, self.prepared.layout, self.prepared.loops)
         if self._pays_to_cut_first(rows):
             return self.run_chunks(rows)
-        return self.run_block(rows.sorted(self.prepared.loops))
+        if not (self.prepared.reads_times or rows.layout.order_by) and is_sorted(rows.times):
+            rows = replace(rows, times=NO_TIMES)  # they are in order already, and nothing else reads them
+        return self.run_block(rows.sorted(self.prepared.loops, self.threads))
 
     def run_block(self, block: RowBlock) -> pa.Table:
         """Return the results of rows sorted by key and time."""
@@ -82,8 +86,10 @@ class TableRun:
             def run(section: RowBlock) -> Results:
                 return row_columns(prepared, evaluate(prepared, section, copies=False))
 
-            results = in_threads(prepared, self.threads, run, sections)
-            return in_input_order(prepared, block.order, results, self.threads if len(block) >= SECTION_ROWS else 1)
+            results = run_sections(prepared, self.threads, run, sections)
+            del sections, run
+            block.drop_columns()
+            return in_input_order(block.order, results, self.threads if len(block) >= SECTION_ROWS else 1)
         return self._run_windows(sections)
 
     def run_chunks(self, rows: InputRows) -> pa.Table:
@@ -98,7 +104,7 @@ class TableRun:
         def run(share: Ints) -> SliceBlock:
             return self._cut_chunks(rows, keys, cuts[share[0] : share[-1] + 2])
 
-        cut_shares = in_threads(prepared, self.threads, run, [share for share in shares if len(share)])
+        cut_shares = run_sections(prepared, self.threads, run, [share for share in shares if len(share)])
         slices = concat_in_time(cut_shares).by_key(prepared.loops)
         self._check_limits(slices)
         return self._run_windows(slices.sections(max(self.threads, section_count(len(slices)))))
@@ -110,7 +116,7 @@ class TableRun:
         def run(section: Block) -> dict[str, pa.Table]:
             return window_tables(prepared, section, evaluate(prepared, section))
 
-        return join_windows(prepared, in_threads(prepared, self.threads, run, sections))
+        return join_windows(prepared, run_sections(prepared, self.threads, run, sections))
 
     def _check_limits(self, block: Block) -> None:
         """Raise ValueError if a window has too many results for all sections of a block together."""
@@ -154,33 +160,37 @@ class TableRun:
         return replace(slices, keys=keys, codes=owners[slices.codes])
 
 
-def in_threads(prepared: Prepared, threads: int, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
+def run_sections(prepared: Prepared, threads: int, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
     """Return the result of each task, in order; threads run them.
 
     If nothing is compiled yet, the first task runs alone: it compiles, or finds what does not compile.
     """
-    if len(tasks) < SEVERAL or threads < SEVERAL:
-        return [work(task) for task in tasks]
-    alone = 0 if prepared.kernels.has_any else 1
-    first = [work(task) for task in tasks[:alone]]
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 — small tables need no threads, and it takes 4 ms to import
-
-    with ThreadPoolExecutor(threads) as pool:
-        return first + list(pool.map(work, tasks[alone:]))
+    alone = 1 if threads >= SEVERAL and not prepared.kernels.has_any else 0
+    return [work(task) for task in tasks[:alone]] + in_threads(threads, work, tasks[alone:])
 
 
-def in_input_order(prepared: Prepared, order: KeyOrder, results: Sequence[Results], threads: int) -> pa.Table:
-    """Return the results per row of the sections of a block as one table, in input order."""
-    columns = [join_rows([section[name] for section in results]) for name in results[0]]
-    columns = in_threads(prepared, threads, lambda column: restore(column, order), columns)
-    return pa.table(dict(zip(results[0], columns, strict=True)))
+def in_input_order(order: KeyOrder, results: Sequence[Results], threads: int) -> pa.Table:
+    """Return the results per row of the sections of a block as one table, in input order. It frees the results of sections."""
+
+    def column(name: str) -> pa.ChunkedArray | pa.Array:
+        return restore(join_rows([section.pop(name) for section in results]), order)
+
+    names = list(results[0])
+    together = (
+        threads if order.scattered is None else 1
+    )  # scattered rows move in threads, so one column at a time needs less memory
+    return pa.table(dict(zip(names, in_threads(together, column, names), strict=True)))
 
 
 def restore(column: pa.ChunkedArray | ListColumn, order: KeyOrder) -> pa.ChunkedArray | pa.Array:
     """Return a column of results in input order."""
     if isinstance(column, ListColumn):
-        return column.chunks(None if order.rows is None else order.positions)
-    return column if order.rows is None else order.restore(to_arrow(column))
+        return column.chunks(None if order.is_input_order else order.positions)
+    if order.is_input_order:
+        return column
+    joined = to_arrow(column)
+    del column  # its sections are as large
+    return order.restore(joined)
 
 
 def convert_columns(prepared: Prepared, source: RowSource | RowBlock) -> None:

@@ -1,13 +1,16 @@
 """Scatters rows to their keys in one pass, and moves columns the same way.
 
 A thousand keys have a thousand places where the next row goes. They fit a processor cache, so that one pass over all rows takes
-2 ns per row. To take values by row number costs 10 to 20 ns: each is anywhere in memory.
+2 ns per row. To take values by row number costs 10 to 20 ns: each is anywhere in memory. A thread moves the rows of a share of the
+table: the number of rows of each key in the shares before says where its own begin.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,35 +18,46 @@ import numpy.typing as npt
 
 from sash.columns.buffers import empty_array
 from sash.engine.group_ids import Codes
+from sash.engine.threads import in_threads
+from sash.windows.arrays import sums_before
 from sash.windows.base import Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form_of
 
 Values = npt.NDArray[Any]
+NOTHING: Ints = np.empty(0, np.int64)
 PLAIN = {1: np.uint8, 4: np.uint32, 8: np.uint64}
 """The types as which columns are moved, by the size of a value."""
+SHARE_ROWS = 1 << 18
+"""Rows of a share, at least: for fewer, starting a thread takes longer than it saves."""
+ROWS_PER_KEY = 32
+"""Rows of a key in each share, at least: the places of keys take memory and time, too."""
 
 
-def scatter_by_key(codes: Codes, sequence: Ints, rows: Ints, firsts: Ints) -> None:
-    """Write the rows of each key together, in the order of `sequence`, or in input order if that is empty."""
+def count_keys(codes: Codes, counts: Ints) -> None:
+    """Count the rows of each key."""
     for row in range(len(codes)):
-        firsts[codes[row] + 1] += 1
-    for key in range(1, len(firsts)):
-        firsts[key] += firsts[key - 1]
+        counts[codes[row]] += 1
+
+
+@numpy_form_of(count_keys)
+def count_keys_in_numpy(codes: Codes, counts: Ints) -> None:
+    """Count the rows of each key."""
+    counts += np.bincount(codes, minlength=len(counts))
+
+
+def scatter_by_key(codes: Codes, sequence: Ints, rows: Ints, positions: Ints) -> None:
+    """Write the rows of each key together, from its first place on, in the order of `sequence`, or in input order if that is empty."""
     for number in range(len(codes)):
         row = sequence[number] if len(sequence) > 0 else number
         key = codes[row]
-        rows[firsts[key]] = row
-        firsts[key] += 1
-    for key in range(len(firsts) - 1, 0, -1):
-        firsts[key] = firsts[key - 1]
-    firsts[0] = 0
+        rows[positions[key]] = row
+        positions[key] += 1
 
 
 @numpy_form_of(scatter_by_key)
-def scatter_by_key_in_numpy(codes: Codes, sequence: Ints, rows: Ints, firsts: Ints) -> None:
+def scatter_by_key_in_numpy(codes: Codes, sequence: Ints, rows: Ints, positions: Ints) -> None:
     """Write the rows of each key together, in the order of `sequence`, or in input order if that is empty."""
-    keys = len(firsts) - 1
-    np.cumsum(np.bincount(codes, minlength=keys), out=firsts[1:])
+    keys = len(positions)
     rows[:] = sequence[sort_codes(codes[sequence], keys)] if len(sequence) else sort_codes(codes, keys)
 
 
@@ -106,35 +120,86 @@ def scatter_in_chunks_in_numpy(codes: Codes, cuts: Ints, counts: Ints, rows: Int
 # -- columns -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class ScatteredRows:
-    """Rows that one pass scattered to their keys. Columns follow in the same way, and go back."""
+    """Rows that are brought together by key, each key's in input order. Columns follow in one pass, and go back.
 
-    codes: Codes
-    """The group id of each row."""
-    run: LoopCompiler
+    >>> from sash.windows.numpy_forms import numpy_form
+    >>> scattered = ScatteredRows(np.array([0, 1, 0]), 2, numpy_form)
+    >>> scattered.firsts.tolist(), scattered.rows.tolist(), scattered.by_key(np.array([7.0, 8.0, 9.0])).tolist()
+    ([0, 2, 3], [0, 2, 1], [7.0, 9.0, 8.0])
+    """
 
-    def move(self, loop: Any, column: Values, rows: Ints, firsts: Ints) -> Values:
-        """Return a column in order of keys (`scatter_values`) or in input order again (`gather_to_input`)."""
-        moved = empty_array((len(column),), column.dtype)
-        plain = PLAIN[column.dtype.itemsize]  # the values do not matter: one compiled loop for all types of a size
-        values = column.view(plain)
-        # Columns of Arrow are not writable; Numba would compile the loop once for each kind of array.
-        values.flags.writeable = False
-        self.run(loop)(self.codes, rows, firsts.copy(), values, moved.view(plain))
-        return moved
+    def __init__(self, codes: Codes, keys: int, run: LoopCompiler, threads: int = 1) -> None:
+        self.codes = codes
+        """The group id of each row."""
+        self.run = run
+        most = 1 if run(scatter_values) in BY_ROW_NUMBERS else threads
+        shares = max(1, min(most, len(codes) // SHARE_ROWS, len(codes) // (ROWS_PER_KEY * max(1, keys))))
+        ends = np.linspace(0, len(codes), shares + 1).astype(np.int64).tolist()
+        self._shares = [slice(*share) for share in pairwise(ends)]
+        counts = np.zeros((shares, keys), np.int64)
+        self._in_threads(lambda share: run(count_keys)(self.codes[self._shares[share]], counts[share]))
+        self.firsts = sums_before(counts.sum(axis=0))
+        """Where the rows of each key begin, and where those of the last key end."""
+        self._starts = np.cumsum(counts, axis=0)
+        """By share and key: the place of the first row."""
+        self._starts += self.firsts[:-1] - counts
+        self._lock = Lock()
+
+    @cached_property
+    def _rows(self) -> Ints:
+        rows = np.empty(len(self.codes), np.int64)
+        self.run(scatter_by_key)(self.codes, NOTHING, rows, self.firsts[:-1].copy())
+        return rows
+
+    @property
+    def rows(self) -> Ints:
+        """The row at each position. Columns are moved without these numbers, which take as much memory as a column."""
+        with self._lock:
+            return self._rows
+
+    def by_key(self, column: Values) -> Values:
+        """Return a column in order of keys."""
+        values, moved = as_plain(column)
+        self._move(scatter_values, lambda share: (values[share], moved))
+        return moved.view(column.dtype)
+
+    def in_input_order(self, column: Values) -> Values:
+        """Return a column that is in order of keys in input order."""
+        values, moved = as_plain(column)
+        self._move(gather_to_input, lambda share: (values, moved[share]))
+        return moved.view(column.dtype)
+
+    def _move(self, loop: Any, arrays: Callable[[slice], tuple[Values, Values]]) -> None:
+        """Run a loop over each share, and the arrays that it reads and writes there."""
+        form = self.run(loop)
+        rows = self.rows if form in BY_ROW_NUMBERS else NOTHING
+
+        def move(share: int) -> None:
+            own = self._shares[share]
+            form(self.codes[own], rows, self._starts[share].copy(), *arrays(own))
+
+        self._in_threads(move)
+
+    def _in_threads(self, work: Any) -> None:
+        in_threads(len(self._shares), work, range(len(self._shares)))
+
+
+def as_plain(column: Values) -> tuple[Values, Values]:
+    """Return a column as numbers to move, and memory for them: the values do not matter, so one loop serves all types of a size."""
+    plain = column.view(PLAIN[column.dtype.itemsize])
+    return plain, empty_array((len(plain),), plain.dtype)
 
 
 def compile_moves(run: LoopCompiler) -> None:
     """Compile the loops that move columns, which only large tables need."""
-    scattered = ScatteredRows(np.zeros(1, np.int64), run)
-    for loop in (scatter_values, gather_to_input):
-        for dtype in PLAIN.values():
-            scattered.move(loop, np.zeros(1, dtype), np.zeros(1, np.int64), np.array([0, 1]))
+    scattered = ScatteredRows(np.zeros(1, np.int32), 1, run)
+    for dtype in PLAIN.values():
+        scattered.in_input_order(scattered.by_key(np.zeros(1, dtype)))
 
 
 def scatter_values(codes: Codes, rows: Ints, positions: Ints, values: Values, scattered: Values) -> None:  # noqa: ARG001 — for NumPy
-    """Write the values of each key together, from its first place on."""
+    """Write the values of each key together; `positions` are the places for its first one."""
     for row in range(len(codes)):
         key = codes[row]
         scattered[positions[key]] = values[row]
@@ -159,6 +224,10 @@ def gather_to_input(codes: Codes, rows: Ints, positions: Ints, scattered: Values
 def gather_to_input_in_numpy(codes: Codes, rows: Ints, positions: Ints, scattered: Values, values: Values) -> None:  # noqa: ARG001 — for the loop
     """Write values that are together by key in input order."""
     values[rows] = scattered
+
+
+BY_ROW_NUMBERS = (scatter_values_in_numpy, gather_to_input_in_numpy)
+"""The forms that read `rows`. With them, all rows are one share."""
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:

@@ -31,6 +31,11 @@ NOT_ROW_WISE = {
     "PARAMETER": "has a parameter",
 }
 """The nodes of DuckDB's parse tree that an expression over one row cannot have."""
+OF_SETTINGS = frozenset({
+    "current_setting", "getvariable", "getenv", "write_log", "current_query", "current_query_id", "current_connection_id",
+    "current_transaction_id", "current_database", "current_schema", "current_schemas", "parse_duckdb_log_message",
+})  # fmt: skip
+"""Functions of DuckDB that read its settings, or write its log."""
 SEVERAL = "it is not one expression. Use one for each input of an aggregate."
 MOST_THREADS = 4
 READERS = {".parquet": "read_parquet", **dict.fromkeys((".csv", ".tsv"), "read_csv")}
@@ -175,6 +180,10 @@ def names_in(expression: Expression) -> tuple[str, ...]:
         if node_class in NOT_ROW_WISE:
             position = node.get("query_location", 0) - len("SELECT (\n")
             problem = f"it {NOT_ROW_WISE[node_class]}, but an expression is evaluated for each row by itself."
+            raise _wrong_text(expression, problem, _mark(expression.text, position))
+        if node_class == "FUNCTION" and node["function_name"].lower() in OF_SETTINGS:
+            position = node.get("query_location", 0) - len("SELECT (\n")
+            problem = f"{node['function_name']} reads what is no part of the data."
             raise _wrong_text(expression, problem, _mark(expression.text, position))
         if node_class == "COLUMN_REF":
             names += node["column_names"]

@@ -101,7 +101,7 @@ class SliceBlock:
 
     def arrange(self, order: KeyOrder) -> SliceBlock:
         """Return the slices in another order."""
-        if order.rows is None:
+        if order.is_input_order:
             return self
         partials = tuple(partials.take(order) for partials in self.partials)
         return replace(self, partials=partials, **join_columns([self], lambda columns: order.arrange(columns[0])))
@@ -109,7 +109,7 @@ class SliceBlock:
     def by_key(self, run: LoopCompiler) -> SliceBlock:
         """Sort slices that are in order of time by key and time."""
         # By row number: the slices of a key are neighbours within each chunk, so that scattering them one by one takes longer.
-        return self.arrange(replace(order_by_key(self.codes, len(self.keys), run), scattered=None))
+        return self.arrange(order_by_key(self.codes, len(self.keys), run))
 
     def without_empty_keys(self) -> SliceBlock:
         """Return the block without keys that have no slices."""
@@ -136,6 +136,7 @@ def concat_by_key(blocks: Sequence[SliceBlock], run: LoopCompiler) -> SliceBlock
     ids, count = number_keys(keys, by, run)
     offsets = np.cumsum([0, *(len(block.keys) for block in blocks)])
     placed = zip(offsets, blocks, strict=False)
+    ids = ids.astype(np.int64, copy=False)  # as the codes of all slices
     together = concat_in_time([replace(block, codes=ids[offset + block.codes]) for offset, block in placed])
     order, _ = order_rows(together.codes, count, together.times, run)
     return replace(together.arrange(order), keys=keys.take(as_arrow(first_rows(ids, count))).combine_chunks())

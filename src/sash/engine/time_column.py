@@ -35,8 +35,8 @@ class TimeColumn:
         array = to_arrow(column)
         if array.null_count:
             raise ValueError(
-                f"The time column {self.name!r} has {array.null_count} null(s). Rows without a time have no order. Drop them, or "
-                "fill in a time."
+                f"The time column {self.name!r} has {array.null_count} null(s). Rows without a time have no order. Drop them, "
+                'fill in a time, or run with on_bad_time="drop" in this process (--on-bad-time drop).'
             )
         if self.type == pa.date64():
             array = array.cast(pa.date32(), safe=False)

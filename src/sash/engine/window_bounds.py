@@ -15,7 +15,7 @@ from sash.engine.prepare import Prepared
 from sash.slices.cuts import SliceRecords, SliceRefs, all_closed, cut_by_bounds, cut_by_edges, records_as_items, refs_of
 from sash.windows import Window
 from sash.windows.arrays import ranges, sums_before
-from sash.windows.base import Bounds, Flags, Ints, Items, Memory
+from sash.windows.base import NEVER, Bounds, Flags, Ints, Items, Memory
 
 NOTHING = np.empty(0, np.int64)
 
@@ -130,7 +130,8 @@ class BoundsFinder:
         bounds = window_bounds.bounds
         aggregates = self.prepared.query.aggregates
         if window_bounds.window.per_row:
-            return WindowResults(NOTHING, None, None, finish_columns(aggregates, columns, self._times_of_rows))
+            finished = finish_columns(aggregates, columns, lambda: self._times_of_frames(bounds))
+            return WindowResults(NOTHING, bounds.starts, bounds.stops, finished)
         items = self.slices if self.slices is not None and window_bounds.rows is None else self.items
         counts = np.diff(np.searchsorted(bounds.begins, items.firsts))
         starts, stops = bounds.starts, bounds.stops
@@ -138,6 +139,13 @@ class BoundsFinder:
             starts, stops = self.items.times[bounds.begins], self.items.times[bounds.ends - 1]
         ticks = NOTHING if stops is None else stops
         return WindowResults(counts, starts, stops, finish_columns(aggregates, columns, lambda: ticks))
+
+    def _times_of_frames(self, bounds: Bounds) -> Ints:
+        """Return the times that results per row belong to: those where windows end, or else those of the rows or points."""
+        if bounds.stops is None:
+            return self._times_of_rows()
+        times: Ints = np.where(bounds.stops == NEVER, 0, bounds.stops)  # a window without rows may have any time
+        return times
 
     def _times_of_rows(self) -> Ints:
         """Return the times of the rows that have a result: those that are final, without the context."""

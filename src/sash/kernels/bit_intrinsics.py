@@ -12,11 +12,11 @@ import numba.core.cgutils
 import numba.cpython.unsafe.numbers
 import numba.extending
 import numpy as np
-from numba import njit
 from numba.core.registry import cpu_target
 
 from sash.aggregates.exponential import MOST_HALVINGS
 from sash.algorithms.bit_words import count_ones, lowest_one, select_one
+from sash.kernels.compile_entry import native
 from sash.kernels.functions import compile_function
 
 types: Any = numba.types
@@ -45,18 +45,18 @@ def has_fast_pdep() -> bool:
     return "+bmi2" in features.split(",") and processor not in SLOW
 
 
-@njit
+@native
 def halved(times: Any) -> Any:
     """Return `exponential.halved`: the bits of the exponent, as a float. A call of ldexp would spill all float registers."""
     return np.int64((1023 - min(times, MOST_HALVINGS)) << 52).view(np.float64)
 
 
-@njit
+@native
 def _highest_one(word: Any) -> Any:
     return np.int64(63 - leading_zeros(word))
 
 
-@njit
+@native
 def _select_one(word: Any, before: Any) -> Any:
     return np.int64(trailing_zeros(_pdep(np.int64(1) << np.int64(before), word)))
 

@@ -1,4 +1,4 @@
-"""Generated modules on disk, with their machine code beside them (machine_code.py).
+"""Files of generated modules and their machine code, by name (machine_code.py).
 
 A module is named by the fingerprint of everything that it was generated from. So it never changes once written, and
 processes that start together may all write it: each writes its own file and renames it.
@@ -9,19 +9,21 @@ Sash reads them only if nobody but this user and root can write them.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what takes long to import is imported by the functions that need it: a query may compile nothing
     from pathlib import Path
 
 PREFIX = "sash_kernel_"
 NAMED = "SASH_CACHE_DIR"
+DIGEST = b"\n# sha256 "
+"""What separates the text of a module from the digest of it."""
 WRITABLE_BY_OTHERS = 0o022
 
 
@@ -84,7 +86,7 @@ def is_safe(path: Path) -> bool:
 
 def has_mark(name: str) -> bool:
     """Return whether a mark was set in the cache, by this process or another one."""
-    return _find(f"{PREFIX}{name}.mark") is not None
+    return file_path(f"{PREFIX}{name}.mark") is not None
 
 
 def set_mark(name: str) -> None:
@@ -97,7 +99,7 @@ def set_mark(name: str) -> None:
 
 def read_seconds(name: str) -> float:
     """Return the sum of the seconds that `add_seconds` stored, in this process and others."""
-    path = _find(f"{PREFIX}{name}.seconds")
+    path = file_path(f"{PREFIX}{name}.seconds")
     try:
         return 0.0 if path is None else sum(map(float, path.read_text(encoding="ascii").split()))
     except (OSError, ValueError):  # another process is writing its line
@@ -112,55 +114,50 @@ def add_seconds(name: str, seconds: float) -> None:
             file.write(f"{seconds:.3f}\n")
 
 
-def loaded_module(name: str) -> ModuleType | None:
-    """Return a module that this process has already loaded, or None."""
-    return sys.modules.get(PREFIX + name)
-
-
 def find_module(name: str) -> str | None:
-    """Return the text of a module on disk, or None."""
-    path = _find(f"{PREFIX}{name}.py")
+    """Return the text of a module on disk, or None; also if the file is damaged."""
+    data = read_bytes(f"{PREFIX}{name}.py")
+    text, _, digest = (data or b"").rpartition(DIGEST)
+    return text.decode() if digest and digest == _digest(text) else None
+
+
+def write_module(name: str, text: str) -> None:
+    """Write the text of a module."""
+    data = text.encode()
+    write_file(f"{PREFIX}{name}.py", data + DIGEST + _digest(data))
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode()
+
+
+def read_bytes(name: str) -> bytes | None:
+    """Return the content of a file in the cache; None if it is not there, not safe or not readable."""
+    path = file_path(name)
     try:
-        return None if path is None else path.read_text(encoding="utf-8")
+        return None if path is None else path.read_bytes()
     except OSError:
         return None
 
 
-def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
-    """Write the module unless it is on disk, and run it with `names` defined in it."""
-    module_name = PREFIX + name
-    path = _find(f"{module_name}.py") or _written(f"{module_name}.py", text)
-    module = ModuleType(module_name)
-    if path is not None:
-        module.__file__ = str(path)
-    code = compile(text, f"<{module_name}>" if path is None else str(path), "exec")
-    vars(module).update(names)
-    exec(code, vars(module))  # noqa: S102 — fuse.py generated the text from Sash's own classes
-    # Numba finds the globals of a cached function through the module's name. Registered last: other threads look here too.
-    sys.modules[module_name] = module
-    return module
-
-
-def _find(name: str) -> Path | None:
+def file_path(name: str) -> Path | None:
     """Return the path of a file in the cache, if it is there and safe."""
     return next((folder / name for folder in cache_folders() if is_safe(folder / name)), None)
 
 
-def _written(name: str, text: str) -> Path | None:
-    """Write a file, and return its path; None if it cannot be written."""
+def write_file(name: str, data: bytes) -> None:
+    """Write a file as a whole, if the cache can be written: other processes see the old file, or the new one."""
     import tempfile  # noqa: PLC0415 — as above
 
     folder = cache_folder()
     if folder is None:
-        return None
+        return
     draft = ""
     try:
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
+        with tempfile.NamedTemporaryFile("wb", dir=folder, delete=False) as file:
             draft = file.name
-            file.write(text)
+            file.write(data)
         os.replace(draft, folder / name)  # noqa: PTH105 — pathlib is not imported here
     except OSError:  # a full disk
         if draft and os.path.exists(draft):  # noqa: PTH110 — as above
             os.unlink(draft)  # noqa: PTH108 — as above
-        return None
-    return folder / name

@@ -17,6 +17,7 @@ from sash.algorithms.bit_words import count_ones, highest_one, lowest_one, selec
 from sash.algorithms.occurrence_table import mix
 from sash.columns.column_types import KINDS, CannotCompileError
 from sash.kernels import loops
+from sash.kernels.cache import PREFIX, read_bytes, write_file
 from sash.kernels.functions import compile_function, fingerprint, first_line
 from sash.kernels.fuse_expressions import FusionSpec
 from sash.kernels.fused_partial import PartialLayout, Shape, as_values, fuse_partials, join_shapes
@@ -33,16 +34,26 @@ IMPORT = re.compile(r"^ *from sash\.kernels(?:\.(\w+)| import ([\w, ]+))", re.MU
 
 @cache
 def own_code() -> str:
-    """Return the fingerprint of the code that generates kernels, so that a kernel of another version of it is never loaded."""
-    return fingerprint(*generating_code())
+    """Return the fingerprint of the code that generates kernels, so that a kernel of another version of it is never loaded.
+
+    Comments do not count. To parse the modules takes 0.07 s, so the cache keeps the fingerprint of each version of their texts.
+    """
+    modules = dict(generating_code())
+    version = fingerprint(*modules.items())
+    known = read_bytes(f"{PREFIX}{version}.code")
+    if known is not None and len(known) == len(version):
+        return known.decode()
+    found = fingerprint(*((module, ast.dump(parse_code(text))) for module, text in modules.items()))
+    write_file(f"{PREFIX}{version}.code", found.encode())
+    return found
 
 
 def generating_code() -> Iterator[tuple[str, str]]:
-    """Yield name and code of the modules of this package that generate kernels: this one, and all that it imports."""
-    names = ["design", "machine_code"]  # generated modules import the second
+    """Yield name and text of the modules of this package that generate kernels: this one, and all that it imports."""
+    names = ["design", "compile_entry"]  # the second compiles what is generated
     for name in names:
         text = files(__package__).joinpath(f"{name}.py").read_text(encoding="utf-8")  # works in zip files too
-        yield name, ast.dump(parse_code(text))
+        yield name, text
         imported = (each for match in IMPORT.findall(text) for each in "".join(match).replace(",", " ").split())
         names += [each for each in dict.fromkeys(imported) if each not in names]
 
@@ -100,7 +111,9 @@ class KernelDesign:
             raise CannotCompileError(f"{self.label} is not compiled: {first_line(error)}") from error
 
     def names(self) -> dict[str, Any]:
-        """Return the compiled functions that the module calls, by name."""
+        """Return the compiled functions that the module calls, by name. Raise CannotCompileError if they changed since the design was made."""
+        if self._fingerprint() != self.name:
+            raise CannotCompileError(f"{self.label} uses values that have changed since the query was prepared.")
         from sash.kernels.bit_intrinsics import compile_bit_functions  # noqa: PLC0415 — it imports Numba
 
         called = {function.__name__: compile_function(function) for function in CALLED} | compile_bit_functions()

@@ -36,7 +36,7 @@ _SHORT.maxother = _SHORT.maxstring = 100
 
 
 def compile_function(function: Callable[..., Any]) -> Any:
-    """Compile a function with Numba, and the Python functions that it calls with it."""
+    """Compile a function, and the Python functions that it calls with it, for machine code that calls it."""
     return _compile(_as_function(function), {})
 
 
@@ -108,7 +108,7 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
         if done[function] is None:
             raise CannotCompileError(f"{function.__name__} calls itself, which the compiler can't inline.")
         return done[function]
-    from numba import njit  # noqa: PLC0415 — it takes 0.3 s, and most functions are only fingerprinted
+    from sash.kernels.compile_entry import native  # noqa: PLC0415 — Numba takes 0.3 s, and most functions are only fingerprinted
 
     if function is halved:
         from sash.kernels import bit_intrinsics  # noqa: PLC0415 — it imports Numba
@@ -124,7 +124,7 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
     copy = FunctionType(
         function.__code__, function.__globals__ | names, function.__name__, function.__defaults__, cells
     )
-    done[function] = _compiled[known_as] = njit(copy)
+    done[function] = _compiled[known_as] = native(copy)
     return done[function]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -18,14 +17,15 @@ from sash.algorithms.base import Algorithm
 from sash.columns.buffers import NO_BITS, Bits, Flags, empty_array, pack, slice_bits
 from sash.columns.column_types import CannotCompileError
 from sash.kernels import loops
-from sash.kernels.cache import find_module, load_module, loaded_module
 from sash.kernels.design import KernelDesign, Loop
 from sash.kernels.functions import first_line
 from sash.kernels.fused_partial import PartialLayout, Shape, shape_from
 from sash.kernels.kernel_arrays import NOTHING, Columns, Positions, ResultColumn, Results, Schedule, check_bounds
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes, deal_to_lanes
+from sash.kernels.machine_code import is_loaded, load_module
 from sash.kernels.read import CannotFuseError
+from sash.kernels.write import read_layout
 
 SMALL = 1 << 12
 """Up to this many rows, an empty window is built once and copied."""
@@ -113,11 +113,9 @@ class Kernel:
         self.inputs = design.inputs
         self.dtypes = [np.dtype(name) for name in design.inputs]
         self.at_least = min(aggregate.result.rows_needed for aggregate in design.aggregates)
-        module = loaded_module(design.name)
-        is_new = module is None
-        if module is None:
-            module = load_module(design.name, find_module(design.name) or design.write(), design.names())
-        described = json.loads(module.LAYOUT)
+        is_new = not is_loaded(design.name)
+        self.module = load_module(design.name, design.write, design.names)
+        described = read_layout(self.module.text)
         self.spec = design.fusion_spec(shape_from(described["partial"]))
         self.results = [np.dtype(result) for result in described["results"]]
         self.progress = np.zeros(1, np.int64)
@@ -126,7 +124,7 @@ class Kernel:
         """Empty windows of few rows, which are faster to copy than to build."""
         self.where: Callable[[int], str] = "row {}".format
         """The name of a row in errors."""
-        self.run = vars(module)[design.loop.__name__]
+        self.run = self.module.function(design.loop.__name__)
         if is_new:
             self._compile_now()
 
@@ -136,7 +134,7 @@ class Kernel:
         return self.spec.layout
 
     def _compile_now(self) -> None:
-        """Run over no rows, so that Numba compiles and caches what was fingerprinted, before a function changes."""
+        """Run over no rows, to load or compile what was fingerprinted, before a function changes."""
         columns = tuple(np.empty(0, name) for name in self.inputs) or (np.empty(0),)
         runs: dict[Loop, Callable[[], object]] = {
             loops.slide_rows: lambda: self.slide_rows(columns, 1),

@@ -1,97 +1,125 @@
-"""The machine code of generated modules: Numba's cache of compiled functions, beside the module.
+"""Generated modules and the machine code of their functions: from the disk without Numba, or compiled.
 
-Numba's own cache needs a folder that it can write, and raises if a write fails. This one also reads from a folder that is read-only,
-and does without what it cannot read or write: the function is compiled again.
+    GeneratedModule("slide", text) ── function("slide_rows") ──► MachineFunction
+                                                                     │ called with arrays and numbers
+                                          one Entry per signature ◄──┘
+                                            ├ in this process already
+                                            ├ object code in the cache folder: linked, without Numba
+                                            └ compiled by Numba from the text, and stored
+
+Object code belongs to one type of processor and to some versions (`entry.machine`), which are in the names of the files. A file that is
+damaged, or that cannot be read or written, costs time only: the function is compiled again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import pickle
-from contextlib import suppress
-from pathlib import Path
-from types import FunctionType
-from typing import Any, ClassVar
+import threading
+from collections.abc import Callable
+from typing import Any
 
-import numba.core.caching
-from numba import njit
+from sash.kernels.cache import PREFIX, file_path, find_module, read_bytes, write_file, write_module
+from sash.kernels.entry import Entry, NotLinkedError, ObjectCode, Signature, linked, machine, read_arguments
 
-from sash.kernels.cache import is_safe
+Names = Callable[[], dict[str, Any]]
 
-numba_caching: Any = numba.core.caching
-UNREADABLE = (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError, ImportError)
-"""What pickle may raise for a damaged file."""
+_lock = threading.RLock()
+_modules: dict[str, GeneratedModule] = {}
+"""Those of this process, by name."""
 
 
-def compiled(function: FunctionType) -> Any:
-    """Return a function of a generated module compiled; its machine code is cached if the module is on disk."""
-    dispatcher: Any = njit(nogil=True)(function)
-    if Path(function.__code__.co_filename).is_file():
-        dispatcher._cache = MachineCodeCache(function)  # noqa: SLF001 — as njit(cache=True) does, with Numba's class
-    return dispatcher
+class MachineFunction:
+    """A function of a generated module, called with arrays, numbers and tuples of them."""
 
+    def __init__(self, module: GeneratedModule, name: str, *, is_method: bool) -> None:
+        self.module = module
+        self.__name__ = name
+        self._is_method = is_method
+        self._entries: dict[Signature, Entry] = {}
+        self.from_disk = 0
+        """The number of signatures whose machine code was in the cache folder."""
 
-class BesideModule:
-    """Where Numba looks for the machine code of a function: a locator, in the words of Numba."""
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the machine code. Arrays may be read-only: the caller knows which ones the function writes."""
+        leaves: list[Any] = []
+        entry = self.entry(read_arguments(arguments, leaves))
+        return entry(*leaves)
 
-    def __init__(self, function: FunctionType, file: str) -> None:
-        self._py_file = file  # Numba names it in warnings
-        self._line = function.__code__.co_firstlineno
+    def entry(self, signature: Signature) -> Entry:
+        """Return the machine code for a signature."""
+        found = self._entries.get(signature)
+        if found is None:
+            with _lock:
+                found = self._entries.get(signature) or self._read(signature) or self._compile(signature)
+                self._entries[signature] = found
+        return found
 
-    @classmethod
-    def from_function(cls, function: FunctionType, file: str) -> BesideModule:
-        """Return the locator of a function."""
-        return cls(function, file)
+    def _name(self, signature: Signature) -> str:
+        key = hashlib.sha256(f"{signature} {machine()}".encode()).hexdigest()[:16]
+        return f"{PREFIX}{self.module.name}.{self.__name__}.{key}"
 
-    def get_cache_path(self) -> str:
-        """Return the folder of the module."""
-        return str(Path(self._py_file).parent)
-
-    def ensure_cache_path(self) -> None:
-        """Do nothing: the module is in this folder."""
-
-    def get_source_stamp(self) -> str:
-        """Return a hash of the module. A time stamp would change if the cache is copied to other machines."""
-        return hashlib.sha256(Path(self._py_file).read_bytes()).hexdigest()
-
-    def get_disambiguator(self) -> str:
-        """Return what differs between functions of a name in one file."""
-        return str(self._line)
-
-
-class MachineCodeFiles(numba_caching.CompileResultCacheImpl):  # type: ignore[misc] # Numba has no types
-    """The names of the files, and what is in them."""
-
-    _locator_classes: ClassVar[list[type[object]]] = [BesideModule]
-
-
-class MachineCodeCache(numba_caching.FunctionCache):  # type: ignore[misc]
-    """The machine code of one function on disk."""
-
-    _impl_class = MachineCodeFiles
-
-    def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return the machine code for a signature; None if there is none that can be used."""
-        if not self._is_safe():
-            return None
+    def _read(self, signature: Signature) -> Entry | None:
+        data = read_bytes(f"{self._name(signature)}.object")
         try:
-            return super().load_overload(signature, target)
-        except MemoryError:
-            raise
-        except Exception:  # noqa: BLE001 — of pickle, for a damaged file: any
-            with suppress(OSError):
-                self.flush()  # delete the index: the next save would read the damaged one
+            code = None if data is None else ObjectCode.unpack(data)
+            entry = None if code is None else linked(code)
+        except NotLinkedError:
             return None
+        self.from_disk += entry is not None
+        return entry
 
-    def save_overload(self, signature: Any, data: Any) -> None:
-        """Write the machine code for a signature, if there is space and a permission.
+    def _compile(self, signature: Signature) -> Entry:
+        from sash.kernels.compile_entry import Compiled  # noqa: PLC0415 — it imports Numba
 
-        Numba reads the index first. So nothing is added to files that others can write, nor to a damaged index that cannot be replaced.
-        """
-        if self._is_safe():
-            with suppress(OSError, *UNREADABLE):
-                super().save_overload(signature, data)
+        name = self._name(signature)
+        made = Compiled(
+            self.module.namespace[self.__name__], signature, name.replace(".", "_"), is_method=self._is_method
+        )
+        entry = made.link()
+        if made.can_be_stored:
+            write_file(f"{name}.object", made.code.pack())
+        return entry
 
-    def _is_safe(self) -> bool:
-        """Return whether nobody but this user and root can write the files."""
-        return all(map(is_safe, Path(self.cache_path).glob(f"{self._impl.filename_base}.*")))
+
+class GeneratedModule:
+    """The text of a module, whose functions are compiled when they are called first."""
+
+    def __init__(self, name: str, text: str, names: Names) -> None:
+        self.name = name
+        self.text = text
+        self._names = names
+        self._namespace: dict[str, Any] | None = None
+        self._functions: dict[str, MachineFunction] = {}
+
+    def function(self, name: str, *, is_method: bool = False) -> MachineFunction:
+        """Return one of its functions; see `ObjectCode.is_method`."""
+        return self._functions.setdefault(name, MachineFunction(self, name, is_method=is_method))
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """What the module defines; its functions are those of Numba."""
+        with _lock:
+            if self._namespace is None:
+                path = file_path(f"{PREFIX}{self.name}.py")
+                namespace: dict[str, Any] = {"__name__": PREFIX + self.name, **self._names()}
+                code = compile(self.text, str(path or f"<{PREFIX}{self.name}>"), "exec")
+                exec(code, namespace)  # noqa: S102 — fuse.py generated the text from Sash's own classes
+                self._namespace = namespace
+        return self._namespace
+
+
+def load_module(name: str, write: Callable[[], str], names: Names = dict) -> GeneratedModule:
+    """Return a generated module: the one of this process, or from the disk; else `write` its text. `names` are defined in it."""
+    with _lock:
+        if name not in _modules:
+            text = find_module(name)
+            if text is None:
+                text = write()
+                write_module(name, text)
+            _modules[name] = GeneratedModule(name, text, names)
+        return _modules[name]
+
+
+def is_loaded(name: str) -> bool:
+    """Return whether this process has loaded a module."""
+    return name in _modules

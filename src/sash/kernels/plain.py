@@ -6,33 +6,28 @@ import ast
 import inspect
 from collections.abc import Iterator
 from functools import cache
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
-from sash.kernels.cache import load_module
 from sash.kernels.functions import fingerprint
+from sash.kernels.machine_code import MachineFunction, load_module
 from sash.kernels.read import parse_code
 
-IMPORT = "from sash.kernels.machine_code import compiled"
+IMPORT = "from sash.kernels.compile_entry import native"
 
 
 @cache
-def compile_plain(*functions: FunctionType) -> ModuleType:
-    """Return a module with these functions, and the Python functions that they call, compiled."""
-    lines = ["from __future__ import annotations", "import numpy as np", IMPORT]
-    lines += list(dict.fromkeys(line for function in functions for line in _needed(function)))
-    text = ast.unparse(parse_code("\n".join(lines)))  # a comment or another layout does not compile it again
-    return load_module(fingerprint(text), text, {})
-
-
-def compile_loop(function: Any) -> Any:
-    """Return one function compiled.
+def compile_loop(function: Any) -> MachineFunction:
+    """Return a function compiled, with the Python functions that it calls.
 
     >>> from sash.windows.by_column import find_near
     >>> compile_loop(find_near).__name__
     'find_near'
     """
-    return getattr(compile_plain(function), function.__name__)
+    lines = ["from __future__ import annotations", "import numpy as np", IMPORT]
+    lines += dict.fromkeys(_needed(function))
+    text = ast.unparse(parse_code("\n".join(lines)))  # a comment or another layout does not compile it again
+    return load_module(fingerprint(text), lambda: text).function(function.__name__)
 
 
 def _needed(function: FunctionType) -> Iterator[str]:
@@ -43,4 +38,4 @@ def _needed(function: FunctionType) -> Iterator[str]:
             yield from _needed(value)
         elif isinstance(value, int | float):
             yield f"{name} = {value!r}"
-    yield "@compiled\n" + inspect.getsource(function)
+    yield "@native\n" + inspect.getsource(function)

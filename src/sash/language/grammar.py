@@ -283,7 +283,7 @@ class WindowSql(Dialect):
             return self._parse_amount()
 
         BRACKET_OPTIONS: ClassVar[dict[str, Any]] = {
-            **dict.fromkeys(("SLIDE", "STEP", "OFFSET"), _parse_amount),
+            **dict.fromkeys(("SLIDE", "STEP", "OFFSET", "TAIL"), _parse_amount),
             **dict.fromkeys(("BEFORE", "AFTER"), _parse_bound),
             **dict.fromkeys(("ON", "WATTR"), _parse_name),
             "CLOSED": lambda self: self._parse_var(any_token=True),

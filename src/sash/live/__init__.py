@@ -34,8 +34,8 @@ def serve(
     `sash.sql`, and `source` the folder whose files it reads; files may be added while the page runs. `engine` is "spark" for a
     Spark stream, or "local" for a stream in this process.
 
-    The server listens on `host` and `port`; 0 is any free port. Other machines reach it only with another `host`, which needs a
-    `token` of at least 16 characters: the printed address contains it. `open_browser` opens the page. With `idle_exit` the server
+    The server listens on `host` and `port`; 0 is any free port. Other machines reach it only with another `host`, such as "0.0.0.0".
+    A browser must present the `token`, of at least 16 characters: the printed address contains it. Default: a new one. `open_browser` opens the page. With `idle_exit` the server
     ends when nobody has been connected for that many seconds; if nobody ever was, it prints the newest results.
 
     Nulls and NaN: gaps in the lines.
@@ -54,6 +54,7 @@ def serve(
         raise ImportError(
             f"The live page needs {error.name}. Install it: pip install 'sash[live]'.", name=error.name
         ) from error
+    token = token or security.new_token()
     security.check_access(host, token)
     stream = _source(text, source, engine)
     return server.serve_source(

@@ -15,7 +15,8 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from sash.live.feed import Feed
-from sash.live.messages import PanelView, answer, encode, panels_message
+from sash.live.messages import PanelView, encode, panels_message
+from sash.live.query_process import QueryProcess
 from sash.live.source import Rate, Source
 
 MESSAGES_PER_SECOND = 15
@@ -77,6 +78,8 @@ class Client:
         self.drawn: dict[str, tuple[int, int]] = {}
         """By zoom: the revisions of the series and of the view in the last message."""
         self.answers: set[asyncio.Task[None]] = set()
+        self.query: QueryProcess | None = None
+        """The query of the box that runs now."""
 
     async def run(self) -> None:
         """Serve the browser until it leaves."""
@@ -107,6 +110,8 @@ class Client:
         elif action == "query" and isinstance(message.get("text"), str):
             number = message.get("id")
             self._answer(self._query(message["text"], number if isinstance(number, int) else 0))
+        elif action == "cancel" and self.query is not None:
+            self.query.cancel()
 
     def _view(self, message: dict[str, Any]) -> None:
         self.key, self.line = str(message.get("key", "")), str(message.get("line", ""))
@@ -130,7 +135,11 @@ class Client:
             await self.socket.send_bytes(encode("answer", {"id": number, "error": error}))
             return
         async with self.shared.querying:
-            message = await asyncio.to_thread(lambda: answer(text, self.shared.source.recent.table(), number))
+            self.query = QueryProcess(text, number)
+            try:
+                message = await self.query.run(await asyncio.to_thread(self.shared.source.recent.table))
+            finally:
+                self.query = None
         await self.socket.send_bytes(message)
 
     async def _send_messages(self) -> None:

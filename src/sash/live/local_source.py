@@ -22,7 +22,7 @@ from sash.engine.prepare import prepare
 from sash.engine.stream_plan import stream_plan
 from sash.live import demo
 from sash.live.feed import Feed
-from sash.live.source import Folder, QuerySource, Status, layout_of_query, query_of, time_of
+from sash.live.source import Folder, QuerySource, Status, fitting_rows, layout_of_query, query_of, time_of
 from sash.query import Query
 from sash.spark.generated_readings import FIRST, Readings
 from sash.spark.generated_readings import SCHEMA as READINGS
@@ -71,15 +71,24 @@ class FolderRows:
             try:
                 if isinstance(rows, Exception):
                     raise rows
-                tables.append(rows.select(self.schema.names).cast(self.schema))
+                fitting, reason = fitting_rows(rows, self.schema)
+                tables.append(fitting)
+                if reason:
+                    few = f"{len(rows) - len(fitting):,} of {len(rows):,} rows were left out"
+                    advice = "The first file tells the types: make it one with the widest."
+                    self.status.leave_out(len(rows) - len(fitting), f"{path.name}: {few}: {reason}. {advice}")
             except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-                self.status.message = f"{path.name} was left out: {error}"
+                self.status.leave_out(
+                    0 if isinstance(rows, Exception) else len(rows), f"{path.name} was left out: {error}"
+                )
         rows = pa.concat_tables([self.schema.empty_table(), *tables])
         if self.time is None or not tables:
             return rows
         known = rows.filter(pc.is_valid(rows[self.time])).sort_by(self.time)
+        if without := len(rows) - len(known):
+            self.status.leave_out(without, f"{without:,} rows have no {self.time}, and were left out.")
         kept = known if self.newest is None else known.filter(pc.greater_equal(known[self.time], self.newest))
-        self.status.late += len(rows) - len(kept)
+        self.status.late += len(known) - len(kept)
         if len(kept):
             self.newest = kept[self.time][-1]
         return kept
@@ -124,7 +133,8 @@ class LocalSource(QuerySource):
             self.status.message = "The query is being compiled. That takes some seconds, once."
             results = self.query.run(batches, mode=self.mode, compiled=True)  # type: ignore[call-overload]  # the mode is a str
             self.describe(feed, results.schema)
-            self.status.message = ""
+            if not self.status.left_out:
+                self.status.message = ""
             for batch in results:
                 feed.add(pa.Table.from_batches([batch]))
                 self.status.delay = time.monotonic() - self.began

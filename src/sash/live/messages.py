@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from sash.live.feed import ALL_ROWS, Feed, Floats, Ints, Layout, Line, Series
 from sash.live.source import layout_of_query, query_of
+from sash.windows.base import Flags
 
 MAGIC = b"SAF1"
 ALIGN = 8
@@ -101,6 +102,44 @@ def last(values: Floats, starts: Ints) -> Floats:
     return values[ends - 1]
 
 
+# -- gaps --------------------------------------------------------------------------------------------------------------
+
+USUAL = 0.5
+"""Windows follow each other at a steady pace if so many of them are the same time apart."""
+LATEST = 1.5
+"""A point that comes so many steps after the one before it has a gap before it."""
+
+
+def gaps_before(x: Floats) -> Flags:
+    """Return for each point whether windows are missing before it: only if windows follow each other at a steady pace.
+
+    >>> gaps_before(np.array([1.0, 2, 3, 7, 8])).tolist(), gaps_before(np.array([1.0, 2, 4, 9])).tolist()
+    ([False, False, False, True, False], [False, False, False, False])
+    """
+    apart = np.diff(x, prepend=x[:1])
+    steps = apart[1:]
+    if len(steps) < 2:  # noqa: PLR2004 — two points have no pace
+        return np.zeros(len(x), np.bool_)
+    step = float(np.median(steps))
+    is_steady = np.count_nonzero(np.abs(steps - step) <= step / 100) >= USUAL * len(steps)
+    return apart > LATEST * step if is_steady else np.zeros(len(x), np.bool_)
+
+
+def with_gaps(columns: Sequence[Column], gaps: Flags) -> list[Column]:
+    """Return columns with a point without values before each gap's end; the first column has times.
+
+    >>> [column.tolist() for column in with_gaps([np.array([1.0, 5.0]), np.array([7.0, 8.0])], np.array([False, True]))]
+    [[1.0, 3.0, 5.0], [7.0, nan, 8.0]]
+    """
+    x, *values = columns
+    places = np.flatnonzero(gaps)
+    places = places[places > 0]
+    if not len(places):
+        return list(columns)
+    middle = (x[places - 1] + x[places]) / 2
+    return [np.insert(x, places, middle), *(np.insert(column, places, np.nan) for column in values)]
+
+
 # -- panels: the part of a series that a chart shows -------------------------------------------------------------------
 
 FOLLOW = 240
@@ -160,7 +199,8 @@ def panel_columns(
     corrections = [np.where(recent, values, np.nan) for values in (age, before)]
     with np.errstate(over="ignore"):  # half of the bytes: a screen has no more digits
         narrow = [values.astype(np.float32) for values in (*reduced, *corrections)]
-    return {"from": begin, "to": end, "of": int(shown.stop - shown.start)}, [last(x, starts), *narrow]
+    drawn = with_gaps([last(x, starts), *narrow], gaps_before(x)[starts])
+    return {"from": begin, "to": end, "of": int(shown.stop - shown.start)}, drawn
 
 
 def panels_message(feed: Feed, key: str, line_name: str, views: dict[str, PanelView], seq: int) -> bytes | None:
@@ -185,6 +225,8 @@ def panels_message(feed: Feed, key: str, line_name: str, views: dict[str, PanelV
 LONGEST_TEXT = 10_000
 MOST_LINES = 8
 MOST_TABLE_ROWS = 50
+MOST_RESULTS = 2_000_000
+OUT_OF_MEMORY = "The query needs more memory than its limit. Give a longer slide, or fewer aggregates."
 WIDTH = 1200
 """Pixels of the chart."""
 
@@ -193,6 +235,8 @@ def answer(text: str, rows: pa.Table | None, number: int) -> bytes:
     """Return a message with the results of a query, or with an error that the page shows."""
     try:
         header, columns = run_text(text, rows)
+    except MemoryError:
+        return encode("answer", {"id": number, "error": OUT_OF_MEMORY})
     except Exception as error:  # noqa: BLE001 — the page shows any error, and goes on
         return encode("answer", {"id": number, "error": str(error) or type(error).__name__})
     return encode("answer", {"id": number, "error": "", **header}, columns)
@@ -209,6 +253,10 @@ def run_text(text: str, rows: pa.Table | None) -> tuple[dict[str, Any], list[Col
         raise ValueError("No rows have arrived yet. Try again in a few seconds.")
     query = query_of(text, rows.schema)
     results = query.run(rows)
+    if len(results) > MOST_RESULTS:
+        raise ValueError(
+            f"The query has {len(results):,} results, but at most {MOST_RESULTS:,} are allowed. Give a longer slide."
+        )
     header: dict[str, Any] = {"rows": len(rows), "results": len(results), "names": results.column_names}
     header |= {"table": _texts(results), "note": "", "isTime": False, "lines": []}
     columns: list[Column] = []
@@ -220,7 +268,8 @@ def run_text(text: str, rows: pa.Table | None) -> tuple[dict[str, Any], list[Col
     for name, x, values in lines[:MOST_LINES]:
         starts = pixel_starts(x, float(x[0]), float(x[-1]), WIDTH)
         header["lines"].append({"name": name, "first": len(columns)})
-        columns += [last(x, starts), lowest(values, starts), last(values, starts), highest(values, starts)]
+        drawn = [last(x, starts), lowest(values, starts), last(values, starts), highest(values, starts)]
+        columns += with_gaps(drawn, gaps_before(x)[starts])
     if len(lines) > MOST_LINES:
         header["note"] = f"The chart shows {MOST_LINES} of {len(lines)} lines."
     return {**header, "isTime": layout.unit > 0}, columns

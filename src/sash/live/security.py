@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import secrets
 import socket
 from dataclasses import dataclass
 
@@ -57,6 +58,11 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address(name)
     except ValueError:
         return None
+
+
+def new_token() -> str:
+    """Return a token: other users of this machine must not read the page either."""
+    return secrets.token_urlsafe(24)
 
 
 def check_access(host: str, token: str | None) -> None:

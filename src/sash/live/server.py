@@ -31,7 +31,7 @@ from starlette.websockets import WebSocket
 
 from sash.live.client import STATUS_SECONDS, Client, Shared
 from sash.live.feed import Feed, Layout
-from sash.live.security import Access, Guard, check_access
+from sash.live.security import ANY_ADDRESS, Access, Guard, check_access
 from sash.live.source import Source
 
 STATIC = Path(__file__).with_name("static")
@@ -183,14 +183,27 @@ def serve_source(
 
 
 def address(host: str, port: int, token: str | None) -> str:
-    """Return the address to open.
+    """Return the address to open, on other machines too if the server listens on all addresses.
 
-    >>> address("0.0.0.0", 8000, "a secret of some length")
+    >>> address("127.0.0.1", 8000, "a secret of some length")
     'http://127.0.0.1:8000/?token=a%20secret%20of%20some%20length'
     """
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104 — an address to show
+    shown = own_address("::" if ":" in host else "0.0.0.0") if host in ANY_ADDRESS else host  # noqa: S104 — an address to show
     name = f"[{shown}]" if ":" in shown else shown
     return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
+
+
+def own_address(any_address: str) -> str:
+    """Return the address of this machine that others reach; that of loopback if it has no network."""
+    family, other, loopback = (
+        (socket.AF_INET6, "2001:db8::1", "::1") if ":" in any_address else (socket.AF_INET, "192.0.2.1", "127.0.0.1")
+    )
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((other, 9))  # sends nothing: it only chooses a route, to an address of documentation
+            return str(probe.getsockname()[0])
+        except OSError:
+            return loopback
 
 
 async def _serve(listening: socket.socket, shared: Shared, runner: Runner, idle_exit: float | None) -> None:

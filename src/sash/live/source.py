@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -36,11 +37,19 @@ class Status:
     rows: int = 0
     late: int = 0
     """Rows that changed no window, because their windows were closed."""
+    left_out: int = 0
+    """Rows that do not fit the types of the stream, and rows without a time."""
     state_bytes: int | None = None
     state_rows: int | None = None
     delay: float | None = None
     """Seconds from the arrival of rows to their results."""
     batches: int = 0
+
+    def leave_out(self, rows: int, message: str) -> None:
+        """Count rows that the stream leaves out, and tell of them on the page and on the terminal."""
+        self.left_out += rows
+        self.message = message
+        sys.stderr.write(f"sash: {message}\n")
 
 
 class Source(Protocol):
@@ -207,6 +216,25 @@ def read_file(path: Path) -> pa.Table:
         except pa.ArrowInvalid:  # a stream has no footer
             file.seek(0)
             return pa.ipc.open_stream(file).read_all()
+
+
+def fitting_rows(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, str]:
+    """Return the rows that fit a schema, in its types, and why others do not.
+
+    Raise KeyError if a column is missing.
+
+    >>> found, reason = fitting_rows(pa.table({"x": [1.0, 2.5, 3.0]}), pa.schema({"x": pa.int64()}))
+    >>> found["x"].to_pylist(), reason
+    ([1, 3], 'Float value 2.5 was truncated converting to int64')
+    """
+    try:
+        return rows.select(schema.names).cast(schema), ""
+    except pa.ArrowInvalid as error:
+        if len(rows) == 1:
+            return schema.empty_table(), str(error)
+    half = len(rows) // 2
+    (first, reason), (second, other) = (fitting_rows(part, schema) for part in (rows.slice(0, half), rows.slice(half)))
+    return pa.concat_tables([first, second]), reason or other
 
 
 @dataclass

@@ -91,9 +91,11 @@ class SparkSource(QuerySource):
         file_format = FORMATS[endings.pop()]
 
         def rows(session: Any, _: Path) -> Any:
-            reader = session.readStream.format(file_format).options(**READ_OPTIONS[file_format])
             spark_schema = session.createDataFrame(schema.empty_table()).schema
-            return reader.schema(spark_schema).load(str(folder.path.resolve()))
+            options = {"format": file_format, **READ_OPTIONS[file_format]}
+            from sash.spark.corrupt_rows import stream_of_files  # noqa: PLC0415 — PySpark takes a second to import
+
+            return stream_of_files(session, spark_schema, str(folder.path.resolve()), options)
 
         return cls(str(path), query, text, text, rows)
 
@@ -176,9 +178,15 @@ class SparkSource(QuerySource):
     def _note(self, progress: Any) -> None:
         counted = on_spark.counts(progress)
         status, states = self.status, progress["stateOperators"]
-        status.state, status.message = "running", ""
+        status.state = "running"
+        if not status.left_out:
+            status.message = ""
         status.rows += counted["rows"]
         status.late += counted["late"]
+        from sash.spark.corrupt_rows import count_corrupt  # noqa: PLC0415 — as above
+
+        if unfit := count_corrupt(progress):
+            status.leave_out(unfit, f"{unfit:,} rows were left out: they do not fit the types of the first file.")
         status.batches += 1
         status.state_bytes = sum(int(state["memoryUsedBytes"]) for state in states)
         status.state_rows = sum(int(state["numRowsTotal"]) for state in states)

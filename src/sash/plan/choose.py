@@ -135,6 +135,8 @@ class Choice:
     combines: SlideCost
     """The cost of a slide: amortised, or in the worst case for the objective "latency"."""
     space: SpaceCost
+    worst: SlideCost | None = None
+    """The cost of a slide in the worst case; None if `combines` is it."""
 
 
 LISTED = Choice(
@@ -183,13 +185,13 @@ def choose_algorithm(
         raise ValueError(
             f"{name} answers one range only. Leave ranges out, or use flatfat, flatfit, b_int or slideside."
         )
-    return Choice(name, reason, _combines(about, objective, several=several), about.space)
+    return _choice(about, reason, objective, several=several)
 
 
 def sorted_choice(choice: Choice, about: About, objective: str) -> Choice:
     """Return the choice of the algorithm that replaces another one where all rows of a block are known before it runs."""
     reason = f"{choice.reason}; blocks of rows are sorted before windows slide over them"
-    return Choice(about.name, reason, _combines(about, objective, several=False), about.space)
+    return _choice(about, reason, objective, several=False)
 
 
 def candidates(  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
@@ -255,6 +257,11 @@ def cheapest(names: tuple[str, ...], aggregate: Aggregate[Any], ranges: Ranges, 
     costs = {name: cost_of(name, aggregate, ranges, use) for name in names}
     share = CLEARLY_CHEAPER if len(ranges) > 1 else CLEARLY_CHEAPER_ALONE
     return next(name for name, cost in costs.items() if share * cost <= min(costs.values()))
+
+
+def _choice(about: About, reason: str, objective: str, *, several: bool) -> Choice:
+    cost, worst = (_combines(about, aim, several=several) for aim in (objective, "latency"))
+    return Choice(about.name, reason, cost, about.space, None if worst == cost else worst)
 
 
 def _combines(about: About, objective: str, *, several: bool) -> SlideCost:

@@ -45,10 +45,12 @@ class Expected:
 
     def _slide(self) -> str:
         """Return the cost of a slide."""
-        cost = self.plan_pass.choice.combines
+        cost, worst = self.plan_pass.choice.combines, self.plan_pass.choice.worst
         words = f"{cost} combine{'s' * (cost.amount != 1)}" if cost.unit == "combines" else str(cost)
-        if not cost.expected:
-            words += ", at worst" if self.objective == "latency" else ", amortised"
+        if worst is None:
+            words += "" if cost.expected else ", at worst"
+        else:
+            words += f"{'' if cost.expected else ', amortised'}, and {worst} at worst"
         opens = self.regular is not None and any(self.regular.reads_open(name) for name in self.plan.windows)
         return words + (", and 1 for each window's open slice" if opens else "")
 

@@ -18,6 +18,7 @@ from sash.plan.slicing import cycle_of
 from sash.slices.edges import TECHNIQUES
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS
+from sash.windows.last_closed import at_points
 
 ADDED = ("window", "window_start", "window_end")
 """The columns of results per window, besides keys and aggregates."""
@@ -47,7 +48,9 @@ class QuerySpec:
 
     def in_unit(self, unit: TimeUnit) -> QuerySpec:
         """Return the query for a time column of this unit."""
-        return replace(self, aggregates={name: aggregate.in_unit(unit) for name, aggregate in self.aggregates.items()})
+        aggregates = {name: aggregate.in_unit(unit) for name, aggregate in self.aggregates.items()}
+        windows = {name: window.in_zone(unit.zone) for name, window in self.windows.items()}
+        return replace(self, aggregates=aggregates, windows=windows)
 
     @property
     def per_row(self) -> bool:
@@ -77,6 +80,24 @@ class QuerySpec:
         frames = {name: window.frame for name, window in self.windows.items()}
         ahead = [name for name, frame in frames.items() if frame is not None and frame.looks_ahead]
         return [self.result_name(name, window) for name in self.aggregates for window in ahead]
+
+    @property
+    def bound_names(self) -> dict[str, tuple[str, str]]:
+        """By window: the columns of its start and its end, for results per row that show them."""
+        shown = [name for name, window in self.windows.items() if window.frame is not None and window.frame.has_bounds]
+        endings = {name: f"_{name}" if self.several else "" for name in shown}
+        return {name: (f"window_start{ending}", f"window_end{ending}") for name, ending in endings.items()}
+
+    @property
+    def row_columns(self) -> list[str]:
+        """The columns that results per row add to their rows or labels."""
+        bounds = [name for names in self.bound_names.values() for name in names]
+        return [*bounds, *(self.result_name(name, window) for name in self.aggregates for window in self.windows)]
+
+    def at_points(self) -> QuerySpec:
+        """Return the query as of points in time, such as those of labels. All windows have a result per point then, without slices."""
+        windows = {name: at_points(window) for name, window in self.windows.items()}
+        return replace(self, windows=windows, slicing="auto" if self.per_row else "none")
 
     def as_computed(self) -> QuerySpec:
         """Return the query for data that has the computed columns already."""

@@ -5,13 +5,14 @@ It knows the columns that the query reads, and the columns of its results, befor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType, TimestampType, VariantType
 
 from sash.aggregates.base import with_fields
@@ -39,6 +40,8 @@ class SparkQuery:
 
     cuts_pairs = False
     """Whether slices are cut where windows begin and end, because nothing reads them while they are open."""
+    has_slices = False
+    """Whether a plan without Python may group rows by where their slice begins, in the column WINDOW."""
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions | SparkStreamOptions) -> None:
         if query.time is None and not query.order_by:
@@ -49,7 +52,7 @@ class SparkQuery:
         frame, self.own_names = in_own_case(query, frame)
         """The names of columns that the query writes in another case, by the names that it uses."""
         frame, query = with_computed(query, frame)
-        query = in_session_zone(query, frame)
+        query = in_utc(query, frame)
         self.frame = frame
         self.compiled = options["compiled"]
         self.schema = read_schema(query, frame)
@@ -124,6 +127,16 @@ class SparkQuery:
         """Return results whose input rows have the names of the data, if the query writes them in another case."""
         return frame.withColumnsRenamed(self.own_names) if self.query.per_row and self.own_names else frame
 
+    def marked(self, results: DataFrame, names: Sequence[str], metadata: Mapping[str, str]) -> DataFrame:
+        """Return results with metadata for some columns."""
+        if not names:
+            return results
+        columns = [
+            F.col(quote(name)).alias(name, metadata=dict(metadata)) if name in names else F.col(quote(name))
+            for name in results.columns
+        ]
+        return results.select(*columns)
+
     @property
     def result_schema(self) -> StructType:
         """The columns of the result as the user sees them."""
@@ -163,24 +176,24 @@ def zone_of(session: SparkSession) -> str:
     return session.conf.get(ZONE) or "UTC"
 
 
-def in_session_zone(declared: QuerySpec, frame: DataFrame) -> QuerySpec:
-    """Return the query with the zone of the session in the windows that follow the zone of the time column.
+def in_utc(declared: QuerySpec, frame: DataFrame) -> QuerySpec:
+    """Return the query with days, weeks and months of UTC, unless its windows have another zone.
 
-    A TIMESTAMP has no zone of its own: Spark shows it in that of the session. A TIMESTAMP_NTZ has none, and a date neither. The zone
-    becomes a part of the window, so that a stream does not continue with another one.
+    A TIMESTAMP has no zone of its own: Spark shows it in that of the session, which others may set. A TIMESTAMP_NTZ has none, and a
+    date neither.
     """
     if not any(field.name == declared.time and isinstance(field.dataType, TimestampType) for field in frame.schema):
         return declared
-    zone = zone_of(frame.sparkSession)
-    return replace(declared, windows={name: window.in_zone(zone) for name, window in declared.windows.items()})
+    return replace(declared, windows={name: window.in_zone("UTC") for name, window in declared.windows.items()})
 
 
 def refuse_same_names(declared: QuerySpec, frame: DataFrame) -> None:
     """Raise ValueError if two names differ only in case and the session is not case-sensitive."""
     if not ignores_case(frame):
         return
-    added = [declared.result_name(name, window) for name in declared.aggregates for window in declared.windows]
-    names = [*frame.columns, *added] if declared.per_row else [*declared.by, *ADDED, *declared.aggregates]
+    names = (
+        [*frame.columns, *declared.row_columns] if declared.per_row else [*declared.by, *ADDED, *declared.aggregates]
+    )
     known: dict[str, str] = {}
     for name in names:
         if (other := known.setdefault(name.lower(), name)) != name:

@@ -4,7 +4,8 @@
 """
 
 from sash.testing.laws import LawError, check_laws
+from sash.testing.naive_labels import recompute_labels
 from sash.testing.naive_windows import recompute_query
 from sash.testing.oracle import recompute
 
-__all__ = ["LawError", "check_laws", "recompute", "recompute_query"]
+__all__ = ["LawError", "check_laws", "recompute", "recompute_labels", "recompute_query"]

@@ -126,7 +126,7 @@ def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[
     ordered = [time] if time else []
     match window:
         case RowFrame():
-            frames = [[other for other in numbers if _is_near(other - number, window)] for number in numbers]
+            frames = [[other for other in numbers if is_near(other - number, window)] for number in numbers]
             return _without(frames, rows, window.exclude, [time, *order_by] if time else [])
         case TimeFrame() if window.clock.by_calendar:
             frames = _since(window, rows, time)
@@ -134,7 +134,7 @@ def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[
             frames = [list(range(number + 1)) for number in numbers]
         case TimeFrame():
             times = [row[time] for row in rows]
-            frames = [[other for other in numbers if _is_within(now, times[other], window)] for now in times]
+            frames = [[other for other in numbers if is_within(now, times[other], window)] for now in times]
         case Delta():
             return _near(window, rows)
         case _:
@@ -154,15 +154,19 @@ def _without(frames: list[list[int]], rows: list[Row], exclude: str, ordered: li
     return [[rows[other] for other in frame if not is_left_out(number, other)] for number, frame in enumerate(frames)]
 
 
-def _is_near(distance: int, window: RowFrame) -> bool:
+def is_near(distance: int, window: RowFrame) -> bool:
+    """Return whether a frame of rows holds a row that is so many rows after its own."""
     return (window.before is None or distance >= -window.before) and (window.after is None or distance <= window.after)
 
 
-def _is_within(now: Any, then: Any, window: TimeFrame) -> bool:
+def is_within(now: Any, then: Any, window: TimeFrame) -> bool:
+    """Return whether the frame of one time holds another time."""
     with_begin, with_end = window.closed in ("left", "both"), window.closed in ("right", "both")
     later = then - now
     nothing = later - later
     begin = None if window.before is None else nothing - length_of(window.before) if window.before.amount else nothing
+    for tail in window.clock.durations:
+        begin -= (now + begin - zero_of(now)) % length_of(tail)
     end = None if window.after is None else nothing + length_of(window.after) if window.after.amount else nothing
     has_begun = begin is None or later > begin or (with_begin and later == begin)
     return has_begun and (end is None or later < end or (with_end and later == end))
@@ -210,6 +214,8 @@ def _periodic(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     starts = set()
     for row in rows:
         first = zero_of(row[time]) + length_of(window.offset)
+        if window.period.calendar == "week":
+            first += timedelta(days=4)  # the first Monday
         start = first + (row[time] - first) // period * period  # the last window that begins at or before the row
         while start + length >= row[time]:
             starts.add(start)
@@ -244,24 +250,14 @@ def with_rows(window: Window, spans: list[Span]) -> list[Span]:
 def _of_calendar(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     """Return windows of days or months: for each row, try all that begin near it."""
     length, period, step = (part.months or part.days for part in (window.range, window.period, window.step))
-    shift = timedelta(microseconds=window.offset.amount // 1_000)
-    zone = window.clock.zone if zone_of_column(rows[0][time]) else ""
-    anchor = window.offset.months
-    if window.period.calendar == "week":
-        anchor += (date(1970, 1, 5) - date(1970, 1, 1)).days  # a Monday
+    anchor = anchor_of(window)
 
     def border(number: int) -> Any:
-        day = _first_of_month(number) if window.range.months else date(1970, 1, 1) + timedelta(days=number)
-        if not isinstance(rows[0][time], datetime):
-            return day + shift
-        return first_instant(datetime.combine(day, time_of_day()) + shift, zone)
+        return border_of(window, number, rows[0][time])
 
     spans = set()
     for row in rows:
-        local = local_time(row[time], window.clock.zone) - shift
-        near = (local.year - 1970) * 12 + local.month - 1
-        if not window.range.months:
-            near = local.toordinal() - date(1970, 1, 1).toordinal()
+        near = number_of(window, row[time])
         spans |= {
             (start, stop)
             for start in range(near - length - 2, near + 3)
@@ -276,24 +272,53 @@ def _of_calendar(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     return with_rows(window, [(*ends, inside) for ends, inside in zip(bounds, held, strict=True)])
 
 
+def anchor_of(window: Periodic) -> int:
+    """Return the number of the day or month that windows of a calendar count from."""
+    monday = (date(1970, 1, 5) - date(1970, 1, 1)).days if window.period.calendar == "week" else 0
+    return window.offset.months + monday
+
+
+def number_of(window: Periodic, time: Any) -> int:
+    """Return the number of the day or month of a time."""
+    local = local_time(time, window.clock.zone) - timedelta(microseconds=window.offset.amount // 1_000)
+    if window.range.months:
+        return int((local.year - 1970) * 12 + local.month - 1)
+    return int(local.toordinal() - date(1970, 1, 1).toordinal())
+
+
+def border_of(window: Periodic, number: int, like: Any) -> Any:
+    """Return when the day or month with a number begins, as a time like another one."""
+    day = _first_of_month(number) if window.range.months else date(1970, 1, 1) + timedelta(days=number)
+    shift = timedelta(microseconds=window.offset.amount // 1_000)
+    if not isinstance(like, datetime):
+        return day + shift
+    zone = window.clock.zone if zone_of_column(like) else ""
+    return first_instant(datetime.combine(day, time_of_day()) + shift, zone)
+
+
 def _since(window: TimeFrame, rows: list[Row], time: str) -> list[list[int]]:
     """Return for each row the rows since the same local time some days or months earlier, and never before those of the row before."""
     assert window.before is not None
     with_begin, with_end = window.closed in ("left", "both"), window.closed in ("right", "both")
     frames, begin, times = [], None, [row[time] for row in rows]
     for now in times:
-        local = local_time(now, window.clock.zone)
-        if window.before.months:
-            month = _first_of_month((local.year - 1970) * 12 + local.month - 1 - window.before.months)
-            following = _first_of_month((month.year - 1970) * 12 + month.month)
-            earlier = local.replace(year=month.year, month=month.month, day=min(local.day, (following - month).days))
-        else:
-            earlier = local - timedelta(days=window.before.days)
-        instant = first_instant(earlier, window.clock.zone) if zone_of_column(now) else earlier
+        instant = earlier_instant(window.before, window.clock.zone, now)
         begin = instant if begin is None else max(begin, instant)
         ends = [begin] * (with_begin and begin < now) + [now] * with_end
         frames.append([number for number, then in enumerate(times) if begin < then < now or then in ends])
     return frames
+
+
+def earlier_instant(before: Duration, zone: str, now: Any) -> Any:
+    """Return the same local time some days or months earlier, on the last day of that month if it is too short."""
+    local = local_time(now, zone)
+    if before.months:
+        month = _first_of_month((local.year - 1970) * 12 + local.month - 1 - before.months)
+        following = _first_of_month((month.year - 1970) * 12 + month.month)
+        earlier = local.replace(year=month.year, month=month.month, day=min(local.day, (following - month).days))
+    else:
+        earlier = local - timedelta(days=before.days)
+    return first_instant(earlier, zone) if zone_of_column(now) else earlier
 
 
 def _first_of_month(number: int) -> date:

@@ -47,6 +47,11 @@ class Custom(Window):
         """The open windows of each key, and its function."""
         return FunctionMemory({"opened": "object"}, fresh=None, window=self)
 
+    @property
+    def no_points(self) -> str:
+        """Why it cannot be evaluated as of points."""
+        return "reads whole rows, and labels bring only the columns that a query names"
+
     def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — Python objects, not compiled
         """Return the windows that have ended; of the open windows the oldest ends first."""
         begins: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from sash.durations import Duration, DurationLike, quote, read_duration
@@ -15,8 +16,8 @@ from sash.windows.arguments import (
     options_text,
 )
 from sash.windows.base import NOT_GIVEN
-from sash.windows.calendars import check_zone
-from sash.windows.clocks import CLOSED, TICKS, CalendarClock, Clock
+from sash.windows.calendars import UTC_NAMES, check_zone
+from sash.windows.clocks import CLOSED, TICKS, CalendarClock, Clock, TailClock
 from sash.windows.periodic import MAX_WINDOWS, UNLIMITED, FilledPeriodic, Periodic
 from sash.windows.time_frame import ZERO, TimeFrame
 from sash.windows.window import Window
@@ -39,6 +40,7 @@ def time(
     empty: bool = False,
     max_windows: int | None = None,
     tz: str | None = None,
+    tail: DurationLike | None = None,
 ) -> Window:
     """Return windows of time: one per row, or with `slide` one every `slide`.
 
@@ -50,6 +52,10 @@ def time(
     leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" the other rows of its time, "group" both. In a stream, the result of
     a row waits until the watermark has passed its window. If fewer than `min_rows` rows of a window have a value, the result is null.
 
+    With `tail`, the window of a row begins at a multiple of it since the epoch, that moment included: `time("30d", tail="1h")` holds the
+    rows from 30 days before the row, or up to an hour earlier. Between two multiples, one partial can stand for all rows, so the state
+    of long windows can be small.
+
     With `slide`, windows are `[start, start + range)`, or `(start, start + range]` with `closed="right"`. Each start is
     a multiple of `slide` since the epoch, plus `offset`. If `slide` is longer than `range`, rows between two windows belong to none. With
     `empty=True`, each key also has results for the windows without rows between its first and its last row; a stream cannot have
@@ -57,10 +63,11 @@ def time(
     for them is allocated. All keys of a table count together; of a stream, those of one micro-batch; on Spark, those of one
     task.
 
-    Months ("mo"), quarters ("q") and years ("y") follow the calendar in the zone of the time column, or in `tz`. With `tz`, days and
-    weeks do so too: `time("7d", slide="1d", tz="Europe/Berlin")` begins at midnight in Berlin. Without `tz`, a day has 24 hours.
-    `range` and `slide` must both be months, quarters or years, or both days or weeks. The window of a row, `time("3mo")`, begins at
-    the same local time three months earlier, on the last day of that month if it is too short.
+    With a slide of days ("d"), weeks ("w"), months ("mo"), quarters ("q") or years ("y"), windows follow the calendar in the zone of the
+    time column, or in `tz`: `time("7d", slide="1d", tz="Europe/Berlin")` begins at midnight in Berlin. Weeks begin on Monday. On Spark, whose
+    columns have no zone, days are those of UTC unless `tz` is given. "24h" knows no zone; neither do windows that slide by hours. `range`
+    and `slide` must both be months, quarters or years, or both days or weeks. The window of a row, `time("3mo")`, begins at the same local
+    time three months earlier, on the last day of that month if it is too short; a day has 24 hours there, unless `tz` is given.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per row, beside the input row; with `slide` one per window that has rows. The window of a row, or one of
@@ -68,7 +75,8 @@ def time(
     Errors: TypeError or ValueError if an argument is not a duration or not positive, or if units differ.
     ValueError if `closed` is "both" or "neither" with `slide`, if `offset`, `empty` or `max_windows` is given without it, if
     `before + after` is negative, if `range` or `slide` is given with `before` or `after`, or if `tz` is not a time zone or given with
-    hours. A stream raises ValueError if `empty` is given.
+    hours. ValueError if `tail` is longer than the window, or given with `slide`, months, `tz` or `before=None`. A stream raises
+    ValueError if `empty` is given.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -78,6 +86,8 @@ def time(
     [3, 9, 4]
     >>> sash.Query({"next": agg.max("load")}, window.time(before=0, after=7), time="minute").run(rows)["next"].to_pylist()
     [9, 9, 4]
+    >>> sash.Query({"n": agg.count()}, window.time(7, tail=5), time="minute").run(rows)["n"].to_pylist()  # minute 9: since 0, not 2
+    [1, 2, 3]
     >>> for row in sash.Query({"peak": agg.max("load")}, window.time(10, slide=5), time="minute").run(rows).to_pylist():
     ...     print(row)
     {'window_start': -5, 'window_end': 5, 'peak': 9}
@@ -98,6 +108,11 @@ def time(
     zone = check_zone(tz, "time")
     if slide is not None and excluded:
         raise ValueError("window.time: exclude= applies to the window of a row. Leave slide= or exclude= out.")
+    if slide is not None and tail is not None:
+        raise ValueError(
+            f"window.time: tail={tail!r} applies to the window of a row; with slide=, windows begin at multiples of the slide. Leave "
+            "slide= or tail= out."
+        )
     if slide is None:
         for name, value in {"offset": offset, "max_windows": max_windows, "empty": empty or None}.items():
             if value is not None:
@@ -106,7 +121,8 @@ def time(
                 )
         check_choice("right" if closed is None else closed, CLOSED, "closed", "time")
     if before is not NOT_GIVEN or after is not NOT_GIVEN:
-        return _frame(before, after, closed or "both", excluded, min_rows, {"range": range, "slide": slide, "tz": tz})
+        others = {"range": range, "slide": slide, "tz": tz}
+        return with_tail(_frame(before, after, closed or "both", excluded, min_rows, others), tail)
     if range is None:
         raise TypeError('window.time needs a length, as in window.time("1h"), or before= and after=.')
     length = read_duration(range, "range", months=True)
@@ -117,7 +133,8 @@ def time(
     ends = None if closed == "right" else closed
     options = options_text(closed=ends, exclude=excluded, min_rows=min_rows, tz=zone)
     text = f"time({quote(length)}{options})"
-    return TimeFrame(length, ZERO, excluded, min_rows=min_rows, text=text, closed=closed or "right", clock=clock)
+    frame = TimeFrame(length, ZERO, excluded, min_rows=min_rows, text=text, closed=closed or "right", clock=clock)
+    return with_tail(frame, tail)
 
 
 @hints_names
@@ -169,6 +186,34 @@ def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, other
     return TimeFrame(low, high, exclude, min_rows=least, text=text, closed=closed)
 
 
+def with_tail(frame: TimeFrame, tail: DurationLike | None) -> TimeFrame:
+    """Return a frame that begins at multiples of a tail; the frame itself if there is none. Raise ValueError if it does not fit the frame."""
+    if tail is None:
+        return frame
+    if frame.clock.by_calendar:
+        raise ValueError(
+            f"window.time: tail={tail!r} does not apply to months, quarters, years and tz=, whose lengths differ. Use hours or days without "
+            "tz=."
+        )
+    if frame.before is None:
+        raise ValueError(
+            f"window.time: tail={tail!r} needs a begin to move, but before=None is without limit. Leave tail= out."
+        )
+    length = read_duration(tail, "tail")
+    whole = [side for side in (frame.before, frame.after) if side is not None]
+    for side in whole:
+        if side.amount:
+            _check_units(side, length)
+    if frame.after is not None and length.amount > sum(side.amount for side in whole):
+        raise ValueError(
+            f"window.time: tail={tail!r} is longer than the window {frame}, so it would more than double it. Use a shorter tail."
+        )
+    text = f"{frame.text[:-1]}, tail={quote(length)})"
+    # The edge of a tail belongs to the window, whatever `closed` says of the begin.
+    closed = {"right": "both", "neither": "left"}.get(frame.closed, frame.closed)
+    return replace(frame, text=text, closed=closed, clock=TailClock(frame.clock.zone, tail=length))
+
+
 @hints_names
 def tumbling(
     range: DurationLike,  # noqa: A002 — the papers' word
@@ -188,8 +233,9 @@ def tumbling(
     windows without rows between its first and its last row; a stream cannot have them. There may be at most `max_windows` windows
     (with `empty` 100,000,000 by default), as in `time`.
 
-    Months ("mo"), quarters ("q") and years ("y") follow the calendar in the zone of the time column, or in `tz`. With `tz`, such as
-    "Europe/Berlin", days begin at midnight and weeks on Monday in that zone, also when clocks change. Without `tz`, a day has 24 hours.
+    Days ("d"), weeks ("w"), months ("mo"), quarters ("q") and years ("y") follow the calendar in the zone of the time column, or in `tz`,
+    such as "Europe/Berlin", also when clocks change. Weeks begin on Monday; several days count from 1 January 1970. On Spark, whose columns
+    have no zone, they are those of UTC unless `tz` is given. "24h" knows no zone.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per window that has rows; with `empty`, null for windows without rows, and a count of 0.
@@ -233,7 +279,8 @@ def cumulative(
     multiple of `range` since the epoch, plus `offset`; windows are `[start, start + step)`, `[start, start + 2 · step)`, …,
     or `(start, start + step]`, … with `closed="right"`. `min_rows` and `empty` are as in `tumbling`.
     `max_windows` limits the number of results as in `time`; here, windows before the first row of a `range` count too.
-    Months, quarters, years and `tz` are as in `tumbling`: `cumulative("1y", "1mo")`, `cumulative("1w", "1d", tz="Europe/Berlin")`.
+    Days, weeks, months, quarters, years and `tz` are as in `tumbling`: `cumulative("1y", "1mo")`, `cumulative("1w", "1d")`. Where days may
+    have 23 or 25 hours, the step cannot be hours.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per window that has rows; with `empty`, null for windows without rows, and a count of 0.
@@ -338,7 +385,8 @@ def _clock(window: str, zone: str, durations: dict[str, Duration]) -> Clock:
                 'tz out, or use whole days or weeks, as in "1d". In zones that are half an hour off, offset="30m" begins windows with '
                 "local hours."
             )
-    return CalendarClock(zone)
+    by_months = any(duration.months for duration in durations.values())
+    return CalendarClock(zone) if by_months or zone not in UTC_NAMES else Clock(zone)
 
 
 def _check_units(first: Duration, second: Duration) -> None:

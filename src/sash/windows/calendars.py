@@ -31,6 +31,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIXED = re.compile(r"(?:GMT|UTC)?([+-])(\d\d):?(\d\d)")
 FIRST_DECADE, LAST_DECADE = 1, 998
 """The years 10 to 9989: Python's times end in the year 9999, and a zone's offset must fit."""
+UTC_NAMES = frozenset({"", "UTC", "Etc/UTC", "Etc/GMT", "GMT", "Z", "Zulu", "+00:00", "+0000"})
+"""Names of UTC, and of no zone: there all days have 24 hours and begin at multiples of 24 hours."""
 DECADE = 3_652 * 86_400
 """Seconds of ten years, roughly: only to find out which decades a range of times touches."""
 
@@ -60,7 +62,7 @@ def zone_of(name: str) -> tzinfo:
     """Return a time zone by its name, or by its offset, such as "+05:30"."""
     fixed = FIXED.fullmatch(name)
     if fixed is None:
-        return ZoneInfo(name) if name not in ("", "UTC") else UTC
+        return ZoneInfo(name) if name not in UTC_NAMES else UTC
     sign, hours, minutes = fixed.groups()
     offset = timedelta(hours=int(hours), minutes=int(minutes))
     return timezone(-offset if sign == "-" else offset)
@@ -117,7 +119,7 @@ def _local_time(zone: str, tick: int, first: int, last: int) -> LocalTime:
 
 def local_time_of(zone: str, tick: int, least: int, most: int) -> LocalTime:
     """Return the local time for instants and local times from `least` to `most`, in ticks."""
-    if zone in ("", "UTC") or tick > SECOND:  # dates have no zone
+    if zone in UTC_NAMES or tick > SECOND:  # dates have no zone
         return LocalTime(np.empty(0, np.int64), np.zeros(1, np.int64))
     decades = [tick * instant // SECOND // DECADE + 197 for instant in (least, most)]
     first, last = (min(max(decade, FIRST_DECADE + 1), LAST_DECADE - 1) for decade in decades)

@@ -112,6 +112,8 @@ class Frame(NamedTuple):
     no_labels: str = "follows the values of its rows"
     """Why it cannot be evaluated as of any time, such as that of a label; empty if it can."""
     time_split: TimeSplit | None = None
+    has_bounds: bool = False
+    """Whether results show where it starts and ends, because that does not follow from the time of the row or the label alone."""
     around: tuple[int | None, int | None] | None = None
     """How far it reaches before and after its row, in rows or in its own unit; None on a side without limit.
 
@@ -123,10 +125,15 @@ class Frame(NamedTuple):
     """The frame in SQL, such as "ROWS BETWEEN 9 PRECEDING AND CURRENT ROW"; empty if it is none of rows or of all rows before."""
     rows: int | None = None
     """How many rows it holds at most; None if that is not known."""
+    reads_times: bool = True
+    """Whether its bounds follow from times, rather than from the order of rows alone."""
     reach: Callable[[TimeUnit], Reach | None] = _unknown
     """Returns the furthest that it reaches back, also if it looks ahead or leaves out rows; None if that is not known."""
     ticks: Callable[[TimeUnit], tuple[int, int] | None] = _unknown
     """Returns how many ticks before and after the time of its row it reaches, ends included; None if rows or days decide."""
+    begin_edges: Callable[[TimeUnit], int | None] = _unknown
+    """Returns the number of ticks that the begin of every frame is a multiple of, so that one partial can stand for the rows between
+    two multiples; None if frames begin anywhere."""
     width: Callable[[TimeUnit], int | None] = _unknown
     """Returns how far apart its rows may be, in ticks; None if there is no limit, so that a key needs state forever."""
     ready: Callable[[Items], Ints] = lambda items: items.span.final

@@ -1,6 +1,7 @@
 """Clocks: how long durations are. Periodic windows and frames of time use them.
 
     Clock            counts ticks: a day has 24 hours, and the number of a time is the time itself
+    TailClock        counts ticks, and begins frames at multiples of a tail
     CalendarClock    counts days or months of a time zone, which differ in length
 
 Periodic windows are computed over numbers, whatever the clock:
@@ -15,7 +16,7 @@ A window [start, stop) is final when the watermark has reached the instant of st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy as np
 from sash.durations import Duration, TimeUnit
 from sash.windows.arrays import ranges, search_in_keys
 from sash.windows.base import FOREVER, NEVER, Cycle, Ints, Items, LoopCompiler, Points, new_bounds
-from sash.windows.calendars import DAY, Calendar, check_zone, local_time_of, months_after
+from sash.windows.calendars import DAY, UTC_NAMES, Calendar, local_time_of, months_after
 from sash.windows.time_loops import find_places, find_time_frames, first_later
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ LONGEST_MONTH = 31
 EARLY = -(2**60)
 """The number of a day or month before all others, which leaves room for sums."""
 FIRST_MONDAY = 4
-"""The day from which weeks of a calendar count, as in Polars: 5 January 1970."""
+"""The day from which weeks count, as in Polars: 5 January 1970."""
 CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
 """Whether a window holds the rows exactly at its begin, and those exactly at its end."""
 
@@ -90,8 +91,15 @@ class Clock:
     """Counts ticks: all days have 24 hours."""
 
     by_calendar: ClassVar[bool] = False
+    has_fixed_lengths: ClassVar[bool] = True
+    """Whether all frames of a window begin equally long before their rows."""
     zone: str = ""
-    """The time zone that days and months follow; empty for that of the time column."""
+    """The time zone that days and months follow; empty until that of the time column is known."""
+
+    @property
+    def durations(self) -> Sequence[Duration]:
+        """The durations that the clock itself has."""
+        return ()
 
     def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:  # noqa: ARG002 — for calendars
         """Raise ValueError if the durations of a window do not fit a time column of this unit."""
@@ -102,11 +110,17 @@ class Clock:
         """Return how many ticks a duration has at most. Zero fits every unit."""
         return duration.in_ticks(unit) if duration.amount else 0
 
+    def edges(self, unit: TimeUnit) -> int | None:  # noqa: ARG002 — for tails
+        """Return the number of ticks that all begins of frames are multiples of; None if they begin anywhere."""
+        return None
+
     # -- periodic windows --------------------------------------------------------------------------------------------
 
     def cycle(self, window: Periodic, unit: TimeUnit) -> Cycle:
         """Return where windows repeat, in numbers of this clock: half-open intervals of rows."""
         length, period, step, offset = (self.longest(duration, unit) for duration in window.durations)
+        if unit.tick is not None:
+            offset += first_day_of(window.period) * DAY // unit.tick
         return Cycle(length, period, step, (offset + window.shift) % period)
 
     def extent(self, window: Periodic, unit: TimeUnit) -> int:
@@ -142,6 +156,85 @@ class Clock:
 TICKS = Clock()
 
 
+@dataclass(frozen=True)
+class TailClock(Clock):
+    """Counts ticks, and begins frames at multiples of `tail` since the epoch: earlier than asked for, by less than a tail.
+
+    rows      ·  · · ·  ··   ·  · ·  ·   · ·
+    slices  ├──────┼──────┼──────┼──────┼──       tail
+    frames  ├──────────────────────────┤
+            ├────────────────────────────┤        frames begin where slices do
+    """
+
+    has_fixed_lengths: ClassVar[bool] = False
+    tail: Duration = field(kw_only=True)
+
+    @property
+    def durations(self) -> Sequence[Duration]:
+        """The tail."""
+        return (self.tail,)
+
+    def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:
+        """Raise ValueError if the durations of a window do not fit a time column of this unit."""
+        super().check(window, [*durations, self.tail], unit)
+
+    def longest(self, duration: Duration, unit: TimeUnit) -> int:
+        """Return how many ticks a frame reaches back at most."""
+        return super().longest(duration, unit) + self.tail.in_ticks(unit) - 1
+
+    def edges(self, unit: TimeUnit) -> int:
+        """Return the ticks of a tail."""
+        return self.tail.in_ticks(unit)
+
+    # -- frames ------------------------------------------------------------------------------------------------------
+
+    def frames(self, window: TimeFrame, items: Items, compiler: LoopCompiler) -> tuple[Ints, Ints, Ints]:
+        """Return the begins and ends of the frames of rows, and for each key the first row that later frames may hold."""
+        times, firsts, span = items.times, items.firsts, items.span
+        counts = span.final - span.done
+        row_times = times[ranges(firsts[:-1] + span.done, counts)]
+        begins, ends = new_bounds(len(row_times))
+        self._find_begins(window, items, (row_times, counts), compiler, begins)
+        _, after = window.distances(items.unit)
+        if after == FOREVER:
+            ends[:] = np.repeat(firsts[1:], counts)
+        else:
+            compiler(find_places)(times, firsts, row_times, counts, after + 1, ends)
+        return np.minimum(begins, ends), ends, self._keep(window, items)
+
+    def _keep(self, window: TimeFrame, items: Items) -> Ints:
+        """Return the first row of each key that frames of later rows may hold: they are not before `now`."""
+        times, firsts, span = items.times, items.firsts, items.span
+        next_rows = firsts[:-1] + span.final
+        if not len(times):
+            return next_rows
+        # Before the first time or after the last, nothing changes; so NEVER and FOREVER leave room for differences.
+        low, high = int(times.min()), int(times.max()) + window.extent(items.unit)
+        reached = np.clip(first_later(times, firsts, span.final, span.now), low, high)
+        oldest = search_in_keys(times, firsts, self._begin_times(window, reached, items.unit), np.ones_like(reached))
+        keep: Ints = np.minimum(np.where(span.now == FOREVER, next_rows, oldest), next_rows)
+        return keep
+
+    def begins_at(self, window: TimeFrame, items: Items, points: Points, compiler: LoopCompiler) -> Ints:
+        """Return the begins of the frames of points."""
+        begins = np.empty(len(points.times), np.int64)
+        self._find_begins(window, items, (points.times, points.counts), compiler, begins)
+        return begins
+
+    def _find_begins(
+        self, window: TimeFrame, items: Items, of: tuple[Ints, Ints], compiler: LoopCompiler, begins: Ints
+    ) -> None:
+        """Write the begins of the frames of some times, which are given with their numbers by key."""
+        since = self._begin_times(window, of[0], items.unit)
+        compiler(find_places)(items.times, items.firsts, since, of[1], 0, begins)
+
+    def _begin_times(self, window: TimeFrame, times: Ints, unit: TimeUnit) -> Ints:
+        """Return the first times that the frames at some times hold."""
+        assert window.before is not None  # without limit, there is no begin to round
+        since = times - TICKS.longest(window.before, unit)
+        return since - since % self.edges(unit)
+
+
 # -- calendars ---------------------------------------------------------------------------------------------------------
 
 
@@ -150,18 +243,17 @@ class CalendarClock(Clock):
     """Counts days or months of a time zone."""
 
     by_calendar: ClassVar[bool] = True
+    has_fixed_lengths: ClassVar[bool] = False
 
     def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:
         """Raise ValueError if a time column has no calendar, no zone although the window has one, or too long ticks."""
         if unit.tick is None:
             durations[0].in_ticks(unit)  # raises: the column holds integers
-        if self.zone not in ("", "UTC") and not unit.zone:
+        if self.zone not in UTC_NAMES and not unit.zone:
             raise ValueError(
-                f"{window}: column {unit.column!r} has no time zone, so its days and months are local already. Leave tz out, or use "
-                'tz="UTC" for weeks that begin on Monday. If the column holds times in UTC, cast it to a timestamp with that zone.'
+                f"{window}: column {unit.column!r} has no time zone, so its days and months are local already. Leave tz out. If the "
+                "column holds times in UTC, cast it to a timestamp with that zone."
             )
-        if not self.zone and unit.zone:
-            check_zone(unit.zone, window.kind)
         for duration in durations:
             in_local_ticks(duration, unit)
 
@@ -173,8 +265,7 @@ class CalendarClock(Clock):
     def cycle(self, window: Periodic, unit: TimeUnit) -> Cycle:  # noqa: ARG002 — numbers have no unit
         """Return where windows repeat, in days or months."""
         length, period, step = (_count(duration) for duration in window.durations[:3])
-        first = window.offset.months + (FIRST_MONDAY if window.period.calendar == "week" else 0)
-        return Cycle(length, period, step, first % period)
+        return Cycle(length, period, step, (window.offset.months + first_day_of(window.period)) % period)
 
     def extent(self, window: Periodic, unit: TimeUnit) -> int:
         """Return how far from a row its windows begin or end, in ticks, at most."""
@@ -241,13 +332,18 @@ class CalendarClock(Clock):
         assert length is not None
         assert unit.tick is not None
         least, most = (int(times.min()), int(times.max())) if len(times) else (0, 0)
-        local = local_time_of(self.zone or unit.zone, unit.tick, least - 3 * extent, most + 3 * extent)
+        local = local_time_of(self.zone, unit.tick, least - 3 * extent, most + 3 * extent)
         return Calendar("month" if length.months else "day", local, DAY // unit.tick)
 
 
 def in_local_ticks(duration: Duration, unit: TimeUnit) -> int:
     """Return the ticks of a duration of local time; none if it counts months."""
     return 0 if duration.months or not duration.amount else duration.in_ticks(unit)
+
+
+def first_day_of(period: Duration) -> int:
+    """Return the first day since the epoch on which windows begin: weeks begin on Mondays."""
+    return FIRST_MONDAY if period.calendar == "week" else 0
 
 
 def _count(duration: Duration | None) -> int:

@@ -20,12 +20,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.durations import Duration, TimeUnit
+from sash.durations import Duration, TimeUnit, quote
 from sash.windows.arrays import ranges, search_in_keys
-from sash.windows.base import FOREVER, NEVER, Bounds, Cycle, Interval, Ints, Items, LoopCompiler, Memory, Reach
+from sash.windows.base import FOREVER, NEVER, Bounds, Cycle, Interval, Ints, Items, LoopCompiler, Memory, Points, Reach
+from sash.windows.calendars import UTC_NAMES
 from sash.windows.capabilities import Cuts, Lateness, TimeAxis, TimeSplit, WindowMemory
-from sash.windows.time_loops import find_periodic, first_needed, starts_of_rows
-from sash.windows.window import ANY_CUTS, TimeWindow
+from sash.windows.clocks import Clock, first_day_of
+from sash.windows.time_loops import find_periodic, find_places, first_needed, starts_of_rows
+from sash.windows.window import ANY_CUTS, TimeWindow, Window
 
 SMALL = 1 << 16
 """Room for this many windows is allocated without counting them first."""
@@ -87,6 +89,29 @@ class Periodic(TimeWindow):
         """Return how far from a row its windows begin or end, at most."""
         return self.clock.extent(self, unit)
 
+    @property
+    def by_calendar(self) -> bool:
+        """Whether "1d" differs from "24h" here, or "1w" from "7d", because weeks begin on Mondays."""
+        return self.clock.by_calendar or first_day_of(self.period) != 0
+
+    def in_zone(self, zone: str) -> Window:
+        """Return the window for a time column in this zone: days, weeks and months follow it, unless `tz` was given.
+
+        If windows begin every few hours, days have 24 hours. Raise ValueError if windows begin every few days, but count hours.
+        """
+        if self.clock.zone or not zone or self.clock.by_calendar or not self.period.calendar:
+            return super().in_zone(zone)
+        if zone in UTC_NAMES:
+            return replace(self, clock=Clock(zone))
+        for duration in (self.range, self.step):
+            if not duration.calendar:
+                raise ValueError(
+                    f"{self}: the time column is in {zone}, so {quote(self.period)} counts days of that zone, which may have 23 or 25 "
+                    f'hours, but {quote(duration)} counts hours. Use whole days for both, or hours for both, as in "24h"; windows of '
+                    "hours count from midnight in UTC, plus offset=."
+                )
+        return self._following(zone)
+
     # -- bounds ------------------------------------------------------------------------------------------------------
 
     def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:
@@ -142,6 +167,34 @@ class Periodic(TimeWindow):
         after = np.maximum(items.span.after, int(times.min(initial=0)) - 1)  # NEVER - length does not fit in 64 bits
         _, held = starts_of_rows(times, items.firsts, after, items.span.now, cycle)
         return int(held.sum(dtype=np.float64)) * (cycle.length // cycle.step)
+
+    # -- as of points ------------------------------------------------------------------------------------------------
+
+    def last_closed(self, items: Items, points: Points, compiler: LoopCompiler) -> Bounds:
+        """Return for each point the last window of the schedule that has ended by then. It may hold no row."""
+        ruler = self.clock.ruler(self, np.concatenate([items.times, points.times]), items.unit)
+        length, period, step, offset = self.cycle(items.unit)
+        # A window `(start, end]` has ended at `end`, as a label comes after rows of its own time; its number is that of the next tick.
+        now = ruler.numbers(points.times + self.shift) - offset
+        if step < length:
+            stops = now // step * step
+            starts = (stops - step) // period * period
+        else:
+            starts = (now - length) // period * period
+            stops = starts + length
+        starts, stops = starts + offset, stops + offset
+        times = ruler.numbers(items.times)
+        first, after = (np.empty(len(starts), np.int64) for _ in range(2))
+        for limits, places in ((starts, first), (stops, after)):
+            compiler(find_places)(times, items.firsts, limits, points.counts, 0, places)
+        return Bounds(first, after, ruler.shown(starts), ruler.shown(stops), items.firsts[:-1])
+
+    @property
+    def closed_split(self) -> TimeSplit | None:
+        """The last window that has ended begins at most its length and the distance of two ends ago."""
+        if self.clock.by_calendar:
+            return None
+        return TimeSplit(lambda unit: Reach(ticks=self.cycle(unit).length + self.cycle(unit).every + self.shift))
 
     # -- streams -----------------------------------------------------------------------------------------------------
 

@@ -199,6 +199,7 @@ class RowFrame(Window):
     def frame(self) -> Frame:
         """The window of a row."""
         more: dict[str, Any] = {"ready": self._ready, "held": self._held, "needed_from": self._needed_from}
+        more["reads_times"] = bool(self.exclude)  # of peers
         sides = (self.before, self.after)
         if not self.exclude:
             more |= {

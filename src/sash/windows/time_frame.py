@@ -24,7 +24,8 @@ ZERO = Duration(0, is_time=True, text="0s")
 class TimeFrame(TimeWindow):
     """For each row, the rows from `before` before its time to `after` after it; None for all rows on that side.
 
-    The clock says where a window begins: some ticks earlier, or at the same local time some days or months earlier.
+    The clock says where a window begins: some ticks earlier, at the edge of a tail before that, or at the same local time some days or
+    months earlier.
     """
 
     before: Duration | None
@@ -104,7 +105,8 @@ class TimeFrame(TimeWindow):
         before, ahead, by_calendar = self.before, self._ahead, self.clock.by_calendar
         more: dict[str, Any] = {"ready": self._ready, "held": self._held, "needed_from": self._needed_from}
         more |= {"goes_back": by_calendar, "width": self._width}
-        if not by_calendar:
+        more["begin_edges"] = self.clock.edges
+        if self.clock.has_fixed_lengths:
             more |= {"around": (None if before is None else before.amount, ahead), "ticks": self.distances}
         if before is None and ahead == 0 and self.closed == "both" and not self.exclude:
             more["sql"] = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
@@ -159,5 +161,5 @@ class TimeFrame(TimeWindow):
         """Return where the windows of rows in a time range begin: the same range, earlier by the length of a window."""
         if self.before is None or self._ahead != 0 or self.exclude:
             return None
-        length = self.clock.longest(self.before, axis.unit)
-        return [(begin - length, min(begin, end - length, axis.newest + 1 - length))]
+        longest, shortest = self.clock.longest(self.before, axis.unit), TICKS.longest(self.before, axis.unit)
+        return [(begin - longest, min(begin, end - shortest, axis.newest + 1 - shortest))]

@@ -12,8 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sash.durations import Duration, TimeUnit, quote, standard_text
-from sash.windows.base import Bounds, Items, LoopCompiler, Memory, first_after
+from sash.windows.arrays import search_in_keys
+from sash.windows.base import NEVER, Bounds, Items, LoopCompiler, Memory, Points, first_after
+from sash.windows.calendars import check_zone
 from sash.windows.capabilities import ColumnRule, Cuts, Frame, Lateness, TimeSplit, WindowMemory
 from sash.windows.clocks import TICKS, CalendarClock, Clock
 
@@ -80,6 +84,37 @@ class Window(WithoutCache):
         """Return how far from the time of a row its windows begin or end, in ticks."""
         return 0
 
+    # -- as of points, for windows that have a result per window -----------------------------------------------------
+
+    def last_closed(self, items: Items, points: Points, compiler: LoopCompiler) -> Bounds:
+        """Return for each point the last window that has ended by then; if none has, an empty one with NEVER for its start and end.
+
+        By default, of the windows that hold rows. Those that are not intervals of time end with the time of their last row.
+        """
+        found = self.bounds(items, self.memory.new(items.keys), compiler)
+        starts, stops = found.starts, found.stops
+        if starts is None or stops is None:
+            starts, stops = items.times[found.begins], items.times[found.ends - 1]
+        of_key = np.searchsorted(found.begins, items.firsts)  # the first window of each key
+        places = search_in_keys(stops, of_key, points.times + 1, points.counts) - 1
+        begins = np.repeat(items.firsts[:-1], points.counts)
+        ends, point_starts, point_stops = begins.copy(), *(np.full(len(begins), NEVER) for _ in range(2))
+        has_one = places >= np.repeat(of_key[:-1], points.counts)
+        last = places[has_one]
+        begins[has_one], ends[has_one] = found.begins[last], found.ends[last]
+        point_starts[has_one], point_stops[has_one] = starts[last], stops[last]
+        return Bounds(begins, ends, point_starts, point_stops, items.firsts[:-1])
+
+    @property
+    def closed_split(self) -> TimeSplit | None:
+        """How far the last window that has ended reaches back from a point; None if that is not known before rows are read."""
+        return None
+
+    @property
+    def no_points(self) -> str:
+        """Why it cannot be evaluated as of points; empty if it can."""
+        return ""
+
     # -- what it may provide -----------------------------------------------------------------------------------------
 
     @property
@@ -124,8 +159,13 @@ class Window(WithoutCache):
         """Whether its windows are intervals of time, so that only the watermark ends them."""
         return self.needs_time and not self.per_row
 
+    @property
+    def by_calendar(self) -> bool:
+        """Whether "1d" differs from "24h" here, or "1w" from "7d"."""
+        return self.clock.by_calendar
+
     def in_zone(self, zone: str) -> Window:  # noqa: ARG002 — for windows of a calendar
-        """Return the window with this time zone, if it follows the zone of the time column."""
+        """Return the window for a time column in this zone; empty if it has none."""
         return self
 
     @property
@@ -149,8 +189,9 @@ class Window(WithoutCache):
         'time("1h", slide="1m")'
         """
         values = [getattr(self, member.name) for member in fields(self)]
-        durations = [value for value in values if isinstance(value, Duration) and value.is_time]
-        by_calendar = self.clock.by_calendar
+        every = [*values, *self.clock.durations]
+        durations = [value for value in every if isinstance(value, Duration) and value.is_time]
+        by_calendar = self.by_calendar
         texts = {quote(length): f'"{standard_text(length, by_calendar=by_calendar)}"' for length in durations}
         return re.sub('"[^"]*"', lambda quoted: texts.get(quoted[0], quoted[0]), repr(self))
 
@@ -192,10 +233,18 @@ class TimeWindow(Window):
     clock: Clock = field(default=TICKS, kw_only=True)
 
     def in_zone(self, zone: str) -> Window:
-        """Return the window with this time zone, if it follows the zone of the time column."""
-        if self.clock.zone or not self.clock.by_calendar:
+        """Return the window for a time column in this zone: months follow it, unless `tz` was given.
+
+        Raise ValueError if the zone does not exist.
+        """
+        if self.clock.zone or not zone or not self.clock.by_calendar:
             return self
-        return replace(self, clock=CalendarClock(zone), text=f'{self.text[:-1]}, tz="{zone}")')
+        return self._following(zone)
+
+    def _following(self, zone: str) -> Window:
+        """Return the window with days and months of a zone. The zone is a part of its text, so that no other stream continues it."""
+        clock = CalendarClock(check_zone(zone, self.kind))
+        return replace(self, clock=clock, text=f'{self.text[:-1]}, tz="{zone}")')
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""

@@ -243,4 +243,4 @@ def in_order(table: pa.Table, declared: QuerySpec) -> pa.Table:
     ticks = np.empty(0, np.int64) if declared.time is None else table[PLACE].to_numpy()
     ties = table.select(list(declared.order_by)) if declared.order_by else None
     order, _ = order_rows(numbers, len(different), ticks, compile_loop, ties)
-    return table if order.rows is None else table.take(pa.array(order.rows))
+    return table if order.is_input_order else table.take(pa.array(order.rows))

@@ -238,11 +238,11 @@ def test_explain_says_when_a_query_compiles() -> None:
         for one in (agg.max("x"), agg.median("x"), agg.mode("x"), agg.collect("x"), unvectorised("x"), agg.product("d"))
     ]
     assert texts == [
-        "after about 7,000,000 rows in all runs, in about 2 s; with NumPy before that",
-        "after about 4,000,000 rows in all runs, in about 2 s; with NumPy before that",
-        "after about 1,000,000 rows in all runs, in about 2 s; with NumPy before that",
-        "after about 4,000,000 rows in all runs, in about 2 s; with NumPy before that",
-        "after about 100,000 rows in all runs, in about 2 s; interpreted before that",
+        "after about 5,000,000 rows in all runs, in about 2 s; with NumPy before that",
+        "after about 3,000,000 rows in all runs, in about 2 s; with NumPy before that",
+        "after about 800,000 rows in all runs, in about 2 s; with NumPy before that",
+        "after about 3,000,000 rows in all runs, in about 2 s; with NumPy before that",
+        "after about 80,000 rows in all runs, in about 2 s; interpreted before that",
         "",
     ]
     assert "before that" not in str(sash.Query(agg.max("x"), window.rows(3)).explain(schema, compiled=True))

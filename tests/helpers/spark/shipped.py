@@ -118,7 +118,7 @@ def check(folder: Path, spark: SparkSession, inside: str, sent: Path = PACKAGE, 
     rows = pa.Table.from_batches([Readings(**READINGS).batch(0, ROWS)])
     results = BATCH.run(spark.createDataFrame(rows), strategy="buckets", compiled=True).toArrow()
     assert_same(results, BATCH.run(rows))
-    assert [*(folder / "tmp").glob("sash-*/*/*.nbc")], "no machine code is cached in the temporary folder"
+    assert [*(folder / "tmp").glob("sash-*/*/*.object")], "no machine code is cached in the temporary folder"
     if runs_streams:
         assert_same(stream_results(spark, rows, folder / "stream", STREAM, 2), STREAM.run(rows))
     spark.stop()

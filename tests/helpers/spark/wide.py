@@ -36,6 +36,7 @@ WIDE_PER_ROW: dict[str, dict[str, Window]] = {
     "all": {"w": window.rows(100_000), "t": window.time(100_000)},
     "mixed": {"r": window.rows(200), "t": window.time(250)},
     "least": {"r": window.rows(150, min_rows=90), "t": window.time(400, min_rows=90)},
+    "tail": {"a": window.time(400, tail=30), "b": window.time(300, tail=200, closed="left")},
 }
 LAGGED_PER_ROW: dict[str, dict[str, Window]] = {
     "rows": {"w": window.rows(before=90, after=-20)},

@@ -1,4 +1,4 @@
-"""Windows of the calendar on Spark: a TIMESTAMP follows the zone of the session, a TIMESTAMP_NTZ none."""
+"""Windows of the calendar on Spark: days, weeks and months of UTC, or of `tz`, whatever the zone of the session."""
 
 from __future__ import annotations
 
@@ -36,14 +36,16 @@ def in_berlin(spark: SparkSession) -> Iterator[SparkSession]:
     "chosen",
     [
         window.tumbling("1mo"), window.time("1mo"), window.time("1q", slide="1mo"), window.tumbling("1d", tz="America/New_York"),
-        window.tumbling("1mo", tz="UTC"), window.tumbling("1w", tz="Europe/Berlin"),
+        window.tumbling("1mo", tz="Europe/Berlin"), window.tumbling("1w", tz="Europe/Berlin"), window.tumbling("1d"),
+        window.tumbling("1w"), window.time("1w", slide="1d"), window.tumbling("7d"), window.cumulative("1d", "4h"),
     ],
     ids=str,
 )  # fmt: skip
-def test_timestamps_follow_the_session(in_berlin: SparkSession, chosen: Window) -> None:
+def test_timestamps_follow_utc_or_tz(in_berlin: SparkSession, chosen: Window) -> None:
     query = sash.Query(AGGREGATES, chosen, by="key", time="t", order_by="id")
     frame = in_berlin.createDataFrame(ROWS)
-    found, expected = query.run(frame, compiled=False).toArrow(), query.run(ROWS, compiled=False)
+    in_utc = ROWS.set_column(0, "t", ROWS["t"].cast(pa.timestamp("us", "UTC")))
+    found, expected = query.run(frame, compiled=False).toArrow(), query.run(in_utc, compiled=False)
     order = ["id"] if chosen.per_row else ["key", "window_start"]
     columns = [name for name in expected.column_names if name in found.column_names]
     kinds = pa.schema([(field.name, plain(field.type)) for field in in_types(found, plain).select(columns).schema])
@@ -68,4 +70,4 @@ def test_the_explanation_names_the_zone_and_why_there_are_no_slices(in_berlin: S
     query = sash.Query({"rows": agg.count()}, window.tumbling("1mo"), by="key", time="t")
     text = " ".join(str(query.explain(in_berlin.createDataFrame(ROWS))).replace("│", " ").split())
     assert "buckets" in text
-    assert 'tumbling("1mo", tz="Europe/Berlin") has no slices that are known before the rows are read' in text
+    assert 'tumbling("1mo", tz="UTC") has no slices that are known before the rows are read' in text

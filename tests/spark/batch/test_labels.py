@@ -71,6 +71,7 @@ WINDOWS = {
     "day": window.time("1d"),
     "week": window.time("7d", closed="left"),
     "gap": window.time(before="3d", after="-1d"),
+    "tail": window.time("9d", tail="6h"),
     "newest": window.rows(1),
     "rows": window.rows(20, min_rows=2),
 }
@@ -122,7 +123,7 @@ def test_without_a_key_time_ranges_are_the_default(spark: SparkSession) -> None:
 
 def label_query(query: sash.Query, frames: tuple[DataFrame, DataFrame], **options: Any) -> LabelQuery:
     events, labels = frames
-    return LabelQuery(query._declared, events, read_options(SparkTableOptions, {"at": labels, **options}))
+    return LabelQuery(query._declared.at_points(), events, read_options(SparkTableOptions, {"at": labels, **options}))
 
 
 def test_a_label_is_sent_once_and_a_dominant_key_to_several_tasks(spark: SparkSession) -> None:
@@ -212,8 +213,8 @@ def test_labels_that_do_not_fit_are_refused(spark: SparkSession) -> None:
         query.run(frame, at=labels_of(2))
     with pytest.raises(ValueError, match=r'strategy="slices" does not fit'):
         query.run(frame, at=labels, strategy="slices")
-    with pytest.raises(ValueError, match="has no result per row"):
-        sash.Query({"n": agg.count()}, window.tumbling("1h"), by="key", time="ts").run(frame, at=labels)
+    with pytest.raises(ValueError, match="follows the values of its rows"):
+        sash.Query({"n": agg.count()}, window.delta("x", 5), by="key", time="ts").run(frame, at=labels)
     with pytest.raises(Exception, match=r"The time 'ts' of 10 label\(s\) is null"):
         query.run(frame, at=labels.withColumn("ts", F.lit(None).cast("timestamp")), buckets=1).collect()
 
@@ -265,3 +266,53 @@ def test_targets_of_labels_by_a_join(spark: SparkSession) -> None:
     events, labels = events_of(1), labels_of(2)
     found = run(spark, query, events, labels, strategy="native", future=True)
     assert_same(found.toArrow(), query.run(events, at=labels, future=True), ["x", "key", "ts"])
+
+
+CLOSED = {
+    "hop": window.time("3d", slide="12h"),
+    "right": window.tumbling("1d", closed="right"),
+    "so_far": window.cumulative("7d", "1d"),
+}
+"""Windows with a slide that reach back by a limited time."""
+OPEN_ENDED = {
+    "visit": window.session("3h"),
+    "month": window.tumbling("1mo", tz="Europe/Berlin"),
+    "rows": window.rows(4, slide=3),
+    "marks": window.punctuated("mark"),
+}
+
+
+def with_marks(events: pa.Table) -> pa.Table:
+    return events.append_column("mark", pa.array([row % 7 == 0 for row in events["row"].to_pylist()]))
+
+
+@pytest.mark.parametrize("windows", [CLOSED, OPEN_ENDED], ids=["bounded", "endless"])
+def test_windows_with_a_slide_in_buckets(spark: SparkSession, windows: Any) -> None:
+    query = query_of(windows)
+    assert_labels(spark, query, with_marks(events_of(1)), labels_of(2))
+    frames = spark.createDataFrame(with_marks(events_of(1))), spark.createDataFrame(labels_of(2))
+    found = query.schema(frames[0], at=frames[1], types={"own": "long"})
+    assert found == query.run(frames[0], at=frames[1], types={"own": "long"}).schema
+
+
+def test_windows_with_a_slide_in_time_ranges(spark: SparkSession) -> None:
+    events, labels = events_of(5, 400, common=20), labels_of(6, 100, common=20)
+    assert_labels(spark, query_of(CLOSED), events, labels, strategy="ranges", ranges=5)
+    with pytest.raises(ValueError, match=r"how far session.* reaches back is not known"):
+        run(spark, query_of(OPEN_ENDED), with_marks(events), labels, strategy="ranges")
+
+
+@pytest.mark.parametrize("windows", [CLOSED, OPEN_ENDED], ids=["bounded", "endless"])
+def test_windows_with_a_slide_sorted_on_disk(spark: SparkSession, windows: Any) -> None:
+    events, labels = with_marks(events_of(3, 400, common=20)), labels_of(4, 100, common=20)
+    query = query_of(windows)
+    frames = spark.createDataFrame(events), spark.createDataFrame(labels)
+    found = in_worker(query, frames, 20_000)
+    assert_same(found, query.run(events, at=labels), ["x", "key", "ts"])
+
+
+def test_a_join_refuses_windows_with_a_slide_and_with_a_tail(spark: SparkSession) -> None:
+    for one in (window.tumbling("1d"), window.time("9d", tail="6h")):
+        query = sash.Query({"count": agg.count()}, one, by="key", time="ts")
+        with pytest.raises(ValueError, match=r'strategy="native" does not fit: .* is not a frame of time between two'):
+            run(spark, query, events_of(1), labels_of(2), strategy="native")

@@ -310,3 +310,23 @@ def test_what_does_not_fit_is_refused(frame: DataFrame, aggregate: Any, windows:
     query = sash.Query({"r": aggregate}, windows, by="k", time="ts")
     with pytest.raises(ValueError, match=sentence):
         query.run(frame, strategy="native")
+
+
+def test_a_refusal_names_all_reasons(frame: DataFrame) -> None:
+    """Slices suit any time; Spark's own windows need a timestamp, but suit any aggregate."""
+    days = frame.withColumn("ts", F.col("ts").cast("date"))
+    query = sash.Query({"price": agg.mean("d")}, window.time("3d", slide="1d"), by="k", time="ts")
+    with pytest.raises(ValueError, match="slices of some aggregates cannot be merged, and ts is not a timestamp"):
+        query.run(days, strategy="native")
+
+
+def test_results_may_have_names_of_columns(frame: DataFrame) -> None:
+    """Those of the input and of partials; names that Sash needs for itself leave the query to Python."""
+    names = {"i": agg.max("x"), "x": agg.arg_max("big", "i"), "max of big, key 0": agg.count()}
+    query = sash.Query(names, window.tumbling("1m"), by="k", time="ts", order_by=())
+    rows = frame.dropDuplicates(["k", "ts"]).localCheckpoint()
+    assert_same(query.run(rows, strategy="native"), query.run(rows, strategy="buckets"))
+    own = sash.Query({"sash_window": agg.count()}, window.tumbling("1m"), by="k", time="ts")
+    with pytest.raises(ValueError, match="Sash needs the column name 'sash_window'"):
+        own.run(rows, strategy="native")
+    assert_same(own.run(rows), own.run(rows, strategy="buckets"))

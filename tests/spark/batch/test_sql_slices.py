@@ -184,6 +184,12 @@ def test_sketches_of_many_values(spark: SparkSession) -> None:
     named = {"ids": agg.approx_count_distinct("id"), "names": agg.approx_count_distinct("name")}
     query = sash.Query({**named, "quarter": agg.approx_quantile("x", 0.25)}, window.time(8, slide=4), time="t")
     found = in_two_stages(spark, query, table)
+    frame = spark.createDataFrame(table)
+    texts = [
+        " ".join(str(query.explain(frame, strategy=strategy)).replace("│", " ").split())
+        for strategy in ("slices", "ranges")
+    ]
+    assert ["ids: off by 1.6 % (standard error)" in text for text in texts] == [True, False]
     expected = sash.Query(named, window.time(8, slide=4), time="t").run(table, compiled=False)
     assert_equal(found.drop_columns("quarter"), expected)
     for row in found.to_pylist():

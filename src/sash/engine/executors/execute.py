@@ -2,13 +2,14 @@
 
     with NumPy    rows × aggregates × the time that the kernel expects, 0.3 to 0.5 µs; 20 µs where an aggregate cannot be vectorised
                   and is interpreted
-    compiling     0.4 s to import Numba, 0.5 s for the loops that find windows, 0.6 s per pass, 0.5 s per aggregate; a tenth if the cache has them
+    compiling     0.4 s to import Numba, 0.4 s for the loops that find windows, 0.4 s per pass, 0.3 s per aggregate
+    loading       0.05 s, and 2 % of compiling, if the kernel cache has the code; Numba is not imported
 
 A query runs with NumPy until all its runs together would take longer than compiling. Whatever comes later, that takes at most twice as
 long as the better way (the ski rental problem). The machine code of a query that was compiled before is always used in the same process.
 
 Processes that come and go, such as the workers of a stream, add up: each stores how much longer it took than a process that loads compiled
-code. A process that ends before Numba would be imported stores nothing, because compiled code would not have helped it.
+code. A process that ends before compiled code would be loaded stores nothing, because it would not have helped.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ T = TypeVar("T")
 INTERPRETED_SECONDS = 20e-6
 """The time of a row and an aggregate in an interpreted pass."""
 IMPORT_SECONDS = 0.4
-LOOP_SECONDS = 0.5
-PASS_SECONDS = 0.6
-AGGREGATE_SECONDS = 0.5
+LOOP_SECONDS = 0.4
+PASS_SECONDS = 0.4
+AGGREGATE_SECONDS = 0.3
+LINK_SECONDS = 0.05
+"""The time to import what links machine code, and to find out which code the cache has."""
 NOTICEABLE = 1.0
 """Users are told what they wait for if it takes longer than this many seconds."""
-CACHED = 0.1
+CACHED = 0.02
 """Loading compiled code from the cache takes this share of compiling it."""
 STORED_SHARE = 0.05
 """Lost time is stored whenever it has grown by this share of compiling."""
@@ -95,7 +98,7 @@ class Run:
             self._store_lost_seconds()
             return result
         is_long = not history.is_compiled and not history.is_cached
-        with announced(self._announcement if is_long and self.load_seconds + self.compile_seconds > NOTICEABLE else ""):
+        with announced(self._announcement if is_long and self.compile_seconds > NOTICEABLE else ""):
             result = self._try(work)
         if not history.is_compiled:
             history.is_compiled = True
@@ -137,17 +140,19 @@ class Run:
         if history.is_cached is None:
             history.is_cached = has_mark(self.prepared.identity)
             history.seconds_elsewhere = read_seconds(self.prepared.identity)
-        return history.is_cached or history.seconds_elsewhere + lost > (1 - CACHED) * self.compile_seconds
+        return history.is_cached or history.seconds_elsewhere + lost > self.compile_seconds - self.load_seconds
 
     @cached_property
     def compile_seconds(self) -> float:
-        """The expected time to compile everything; without importing Numba."""
-        return seconds_to_compile(self.prepared, on_stream=self.on_stream)
+        """The expected time to compile everything."""
+        importing = 0.0 if "numba" in sys.modules else IMPORT_SECONDS
+        return importing + seconds_to_compile(self.prepared, on_stream=self.on_stream)
 
-    @property
+    @cached_property
     def load_seconds(self) -> float:
         """The expected time until compiled code runs, if the cache has it."""
-        return (0.0 if "numba" in sys.modules else IMPORT_SECONDS) + CACHED * self.compile_seconds
+        linking = 0.0 if "llvmlite" in sys.modules else LINK_SECONDS
+        return linking + CACHED * seconds_to_compile(self.prepared, on_stream=self.on_stream)
 
     def _store_lost_seconds(self) -> None:
         """Store how much longer this process took than one that loads compiled code, if compiling would spare others that."""

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.kernels.kernel_arrays import short_windows
-from sash.kernels.plain import compile_plain
+from sash.kernels.plain import compile_loop
 
 Bounds = npt.NDArray[np.int64]
 
@@ -129,7 +129,7 @@ class BoundedWindows:
 
     def blocks(self) -> Iterator[RankBlock]:
         """Yield blocks that hold all windows, in order."""
-        find_last = compile_plain(find_room, find_last_window).find_last_window
+        find_last = compile_loop(find_last_window)
         last = 0
         while last < len(self):
             first = last

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sash.kernels.plain import compile_plain
+from sash.kernels.plain import compile_loop
+from sash.windows.base import LoopCompiler
 
 Numbers = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -40,8 +41,8 @@ class RowSorter:
     ([2, 3, 0, 1], [2, 3, 0, 1])
     """
 
-    def __init__(self, steps: Any = None) -> None:
-        self.steps = steps or compile_plain(*STEPS)
+    def __init__(self, run: LoopCompiler = compile_loop) -> None:
+        self.run = run
         self._keys = np.empty(0, np.int64)
         self._ranks = np.empty(0, np.int32)
 
@@ -59,7 +60,7 @@ class RowSorter:
             self._keys = np.empty(0, np.int64)
             self._keys = sort_arguments(values, cuts)
         order, ranks = self._keys[:rows], self._ranks[:rows]
-        self.steps.number_rows(row_bits, order, ranks)
+        self.run(number_rows)(row_bits, order, ranks)
         return order, ranks
 
     def _sort_keys(self, values: Numbers, cuts: Ints, row_bits: int) -> bool:
@@ -71,13 +72,13 @@ class RowSorter:
         keys = self._keys[:rows]
         numbers = values.view(SAME_BITS[values.dtype.name])
         zero, infinity = FLOATS.get(values.dtype.name, WHOLE_NUMBERS)
-        low, high = self.steps.find_extremes(numbers, zero, infinity)
+        low, high = self.run(find_extremes)(numbers, zero, infinity)
         nan = high + 1 if zero else high  # the largest int64 has no successor
         dropped = max(0, (nan - low).bit_length() - (KEY_BITS - row_bits))
-        self.steps.write_keys(numbers, zero, infinity, low, nan, dropped, row_bits, keys)
+        self.run(write_keys)(numbers, zero, infinity, low, nan, dropped, row_bits, keys)
         for begin, end in pairwise(cuts.tolist()):
             keys[begin:end].sort()
-        return dropped == 0 or bool(self.steps.repair_ties(numbers, zero, infinity, row_bits, cuts, keys))
+        return dropped == 0 or bool(self.run(repair_ties)(numbers, zero, infinity, row_bits, cuts, keys))
 
 
 def sort_arguments(values: Numbers, cuts: Ints) -> Ints:
@@ -155,6 +156,3 @@ def number_rows(row_bits: int, keys: Ints, ranks: npt.NDArray[np.int32]) -> None
         row = int(keys[place]) & ((1 << row_bits) - 1)
         keys[place] = row
         ranks[row] = place
-
-
-STEPS = (ordinal, find_extremes, write_keys, repair_ties, number_rows)

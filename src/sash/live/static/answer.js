@@ -20,6 +20,7 @@ export class QueryBox {
       event.preventDefault();
       this.run();
     });
+    $("cancel").addEventListener("click", () => this.send({ type: "cancel" }));
     $("query").addEventListener("input", () => (this.touched = true));
     $("query").addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -41,19 +42,24 @@ export class QueryBox {
   run() {
     this.number += 1;
     const sent = this.send({ type: "query", id: this.number, text: $("query").value });
-    $("run").disabled = sent;
+    this.running(sent);
     $("answer-status").textContent = sent ? "Running …" : "There is no connection. Try again when it is back.";
   }
 
   // a connection that is lost takes its answer with it
   lost() {
     if ($("run").disabled) $("answer-status").textContent = "The connection was lost before the answer came. Run it again.";
-    $("run").disabled = false;
+    this.running(false);
+  }
+
+  running(is) {
+    $("run").disabled = is;
+    $("cancel").disabled = !is;
   }
 
   show(header, columns) {
     if (header.id !== this.number) return;
-    $("run").disabled = false;
+    this.running(false);
     $("error").hidden = !header.error;
     $("error").textContent = header.error;
     $("answer").hidden = Boolean(header.error);
@@ -81,9 +87,9 @@ export class QueryBox {
     const series = [{}];
     const bands = [];
     header.lines.forEach((line, place) => {
-      const edge = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
+      const edge = { stroke: "transparent", width: 0, points: { show: false } };
       bands.push({ series: [place * 3 + 3, place * 3 + 1], fill: `${colours[place]}33` });
-      series.push(edge, { stroke: colours[place], width: 1.6, spanGaps: true, points: { size: 4 } }, edge);
+      series.push(edge, { stroke: colours[place], width: 1.6, points: { size: 4 } }, edge);
       $("answer-legend").append(legendItem(line.name, colours[place]));
     });
     const options = {

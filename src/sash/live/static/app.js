@@ -61,10 +61,10 @@ function showPage(found) {
   document.title = `${page.title} – Sash live`;
   $("engine").textContent = page.engine;
   $("query-text").textContent = page.query;
-  $("key-label").textContent = page.keyNames.length ? page.keyNames.at(-1).replace(/^./, (first) => first.toUpperCase()) : "Key";
+  $("key-label").textContent = page.keyNames.length ? page.keyNames.join(", ").replace(/^./, (first) => first.toUpperCase()) : "Key";
   $("burst").hidden = !page.canBurst;
   box.suggest(page.example);
-  fillSelect($("key"), page.keys, position.key);
+  fillKeys();
   fillSelect($("line"), page.lines.map((line) => line.name), position.line);
   showZooms();
   if (isNew) showPlan();
@@ -76,6 +76,8 @@ function showStatus(status) {
   $("n-results").textContent = whole(status.resultsPerSecond);
   $("n-corrections").textContent = whole(status.corrections);
   $("n-late").textContent = whole(status.late);
+  $("n-left").parentElement.hidden = !status.left_out;
+  $("n-left").textContent = whole(status.left_out);
   $("n-state").parentElement.hidden = status.state_bytes === null && status.state === "running"; // this process does not tell it
   $("n-state").textContent = bytes(status.state_bytes);
   $("n-delay").textContent = seconds(status.delay);
@@ -110,7 +112,26 @@ function showPanels(header, columns) {
 
 // -- what the reader chooses ----------------------------------------------------------------------------------------
 
-const shown = (id) => $(id).value;
+const shown = (id) => (id === "key" ? key : $(id).value);
+let key = "";
+
+// the list of keys, which the browser searches while the reader types
+function fillKeys() {
+  const old = [...$("keys").children].map((option) => option.value);
+  if (old.join("\n") !== page.keys.join("\n")) $("keys").replaceChildren(...page.keys.map((text) => new Option("", text)));
+  // a wanted key that has no results yet stays wanted: after a restart, keys come back one by one
+  key = page.keys.includes(position.key) ? position.key : (page.keys[0] ?? "");
+  if (document.activeElement !== $("key")) $("key").value = key;
+}
+
+// takes a key, or the first one that has the text in it; otherwise the old one comes back
+function chooseKey() {
+  const text = $("key").value.trim();
+  const found = page?.keys.includes(text) ? text : page?.keys.find((one) => text && one.toLowerCase().includes(text.toLowerCase()));
+  if (found === undefined) say(`There is no ${$("key-label").textContent} “${text}”.`);
+  else if (found !== key) move({ key: found });
+  $("key").value = key;
+}
 
 function fillSelect(select, texts, wanted) {
   const old = [...select.options].map((option) => option.value);
@@ -148,7 +169,7 @@ function showZooms() {
   }
   if ([...charts.keys()].some((zoom, place) => zoom !== zooms[place])) clearCharts();
   for (const zoom of zooms) {
-    if (!charts.has(zoom)) charts.set(zoom, new Chart(zoom, { isTime: page.isTime, onSelect: select, onKey: key, announce }));
+    if (!charts.has(zoom)) charts.set(zoom, new Chart(zoom, { isTime: page.isTime, onSelect: select, onKey: press, announce }));
     const chart = charts.get(zoom);
     chart.tall = zooms.length === 1;
     if (!chart.element.isConnected) $("charts").append(chart.element); // to move an element takes its focus
@@ -167,7 +188,7 @@ function move(change) {
   Object.assign(position, change);
   writePosition(position);
   if (!page) return;
-  fillSelect($("key"), page.keys, position.key);
+  fillKeys();
   fillSelect($("line"), page.lines.map((line) => line.name), position.line);
   showZooms();
   $("follow").setAttribute("aria-pressed", String(position.from === null));
@@ -186,8 +207,8 @@ function select(from, to) {
   move({ from, to });
 }
 
-// returns whether the key means something
-function key(name, panel) {
+// returns whether the key of the keyboard means something
+function press(name, panel) {
   if (name === "Escape") {
     select(null, null);
     return true;
@@ -262,7 +283,9 @@ function showPlan() {
     .catch(() => ($("plan-text").textContent = "The server did not send the plan."));
 }
 
-$("key").addEventListener("change", () => move({ key: shown("key") }));
+$("key").addEventListener("change", chooseKey);
+$("key").addEventListener("focus", () => $("key").select());
+$("key").addEventListener("blur", () => ($("key").value = key));
 $("line").addEventListener("change", () => move({ line: shown("line") }));
 $("follow").addEventListener("click", () => (position.from === null && charts.size ? hold() : select(null, null)));
 $("burst").addEventListener("click", () => connection.send({ type: "burst" }) || say("There is no connection."));

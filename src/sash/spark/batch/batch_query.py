@@ -65,6 +65,8 @@ NO_JOB = "no job runs before the result is used"
 class BatchQuery(SparkQuery):
     """A query and its DataFrame."""
 
+    has_slices = True
+
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions) -> None:
         super().__init__(query, frame, options)
         self.options = options
@@ -120,7 +122,7 @@ class BatchQuery(SparkQuery):
 
     def why_not_native(self) -> str:
         """Return why Spark cannot compute the results alone; empty if it can."""
-        return why_not_native(self, in_slices=True)
+        return why_not_native(self)
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
@@ -134,6 +136,11 @@ class BatchQuery(SparkQuery):
                 leaves["before"] = f"run() starts a job that counts a sample of {and_between(self.query.by)}"
         elif name == "buckets" and self.query.by and isinstance(self.reach, Reach):
             leaves["skew"] = 'if few keys have most of the rows, skew="auto" distributes these over several tasks'
+        if name in ("slices", "native"):  # Spark has sketches
+            estimates = [
+                f"{name}: {one.result.error}" for name, one in self.query.aggregates.items() if one.result.error
+            ]
+            leaves |= {"estimates": "; ".join(estimates)} if estimates else {}
         rows = int(self.frame.sparkSession.conf.get(BATCH) or 0)
         if name != "native" and 0 < rows <= FEW_ROWS:
             leaves["batches"] = f"{rows:,} rows go to Python at a time; {BATCH}=100000 is faster by about a third"
@@ -281,7 +288,8 @@ class LabelQuery(BatchQuery):
         branch = super().describe()
         sent = f"{and_between(self.query.columns)} of all events, and the labels with their columns"
         leaves = {name: text.replace("all columns of all rows", sent) for name, text in branch.leaves.items()}
-        leaves["labels"] = f"each goes to the task with the events up to its {self.at_time}; there is no join"
+        events = "all events of its key" if self.query.future_columns else f"the events up to its {self.at_time}"
+        leaves["labels"] = f"each goes to the task with {events}; there is no join"
         if self.strategy == "native":
             keys = and_between(self.query.by)
             leaves["in SQL"] = (

@@ -9,16 +9,15 @@ Labels are numbered, so that equal ones stay apart. Rows are shuffled once, beca
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import AtomicType, DataType, FractionalType, VariantType
 
-from sash.aggregates.sql import NativeSql, literal, quote
+from sash.aggregates.sql import literal, quote
 from sash.spark.arrow_types import is_collated
-from sash.spark.batch.native_forms import LAST_TICK, as_field, checked_time, natives_of, result_of
+from sash.spark.batch.native_forms import LAST_TICK, as_field, checked_time, natives_of, nullable
 from sash.spark.batch.sql_slices import ticks_sql
 from sash.spark.groups import hash_of
 from sash.windows import Window
@@ -109,17 +108,12 @@ def _results(query: LabelQuery) -> list[str]:
         before, after = _distances(query, window)
         bounds = [f"{TICKS} >= {TIME} - {before}L"] if before < FOREVER else []
         bounds += [f"{TICKS} <= {TIME} + {after}L"] if after < FOREVER else []
+        condition = " AND ".join(bounds) or "true"
         for name, native in natives_of(query).items():
             field = fields[query.query.result_name(name, window_name)]
-            results.append(as_field(result_of(_filtered(native, " AND ".join(bounds) or "true")), field))
+            calls = {part: f"{text} FILTER (WHERE {condition})" for part, text in native.expressions.items()}
+            results.append(as_field(nullable(native.inlined(calls)), field))
     return results
-
-
-def _filtered(native: NativeSql, condition: str) -> NativeSql:
-    """Return an aggregate of the rows that a condition holds for, without columns of partials."""
-    calls = {quote(name): f"{text} FILTER (WHERE {condition})" for name, text in native.expressions.items()}
-    pattern = "|".join(map(re.escape, calls))
-    return NativeSql({}, re.sub(pattern, lambda match: calls[match[0]], native.result))
 
 
 def _distances(query: LabelQuery, window: Window) -> tuple[int, int]:

@@ -26,10 +26,12 @@ from sash.spark.batch.native_forms import (
     checked_time,
     cycle_and_gap,
     expressions_of,
+    grouped,
+    inputs_of,
     natives_of,
     nullable,
     reads_ticks,
-    result_of,
+    results_of,
 )
 from sash.spark.batch.native_slices import (
     FIRST,
@@ -39,7 +41,7 @@ from sash.spark.batch.native_slices import (
     time_sql,
     windows_of_slices,
 )
-from sash.spark.batch.sql_slices import aggregate, ticks_sql, with_ticks
+from sash.spark.batch.sql_slices import ticks_sql, with_ticks
 from sash.workers.own_columns import TICKS, TIME, WINDOW
 
 if TYPE_CHECKING:
@@ -61,25 +63,23 @@ def native_frame(batch: BatchQuery) -> DataFrame:
 
 def _in_slices(batch: BatchQuery) -> DataFrame:
     """Return the results of windows that are made of slices."""
-    query, expressions = batch.query, expressions_of(natives_of(batch))
+    query, natives = batch.query, natives_of(batch)
     dtype = batch.frame.schema[str(query.time)].dataType
     ticks = ticks_sql(str(query.time), dtype)
+    columns = (*map(quote, query.columns), *([f"{ticks} AS {TICKS}"] if reads_ticks(natives) else []))
+    inputs = tuple(f"{text} AS {quote(name)}" for name, text in inputs_of(natives).items())
+    source = SliceRows(batch.frame, query.by, columns, inputs, ticks, partial(checked_time, batch))
+    expressions, results = expressions_of(natives), partial(results_of, batch)
     cycle, gap = cycle_and_gap(batch)
-    rows = batch.frame
-    if cycle is None or reads_ticks(expressions):
-        rows = with_ticks(
-            batch.frame, query, ticks
-        )  # else Spark computes ticks once anyway, and one step less is planned
-    source = SliceRows(rows, query.by, ticks, partial(checked_time, batch))
     if cycle is None:
         assert gap is not None
-        grouped = sessions_of_slices(source, gap, expressions)
-        return _with_results(batch, grouped, time_sql(quote(FIRST), dtype), time_sql(f"{quote(LAST)} + {gap}L", dtype))
+        sessions = sessions_of_slices(source, gap, expressions, results)
+        return _with_ends(batch, sessions, time_sql(FIRST, dtype), time_sql(f"{LAST} + {gap}L", dtype))
     [window] = query.windows.values()
     assert window.cuts is not None
-    grouped = windows_of_slices(source, cycle, expressions)
-    ends = (f"{quote(WINDOW)} + {ticks}L" for ticks in (-window.cuts.shift, cycle.length - window.cuts.shift))
-    return _with_results(batch, grouped, *(time_sql(end, dtype) for end in ends))
+    windows = windows_of_slices(source, cycle, expressions, results)
+    ends = (f"{WINDOW} + {ticks}L" for ticks in (-window.cuts.shift, cycle.length - window.cuts.shift))
+    return _with_ends(batch, windows, *(time_sql(end, dtype) for end in ends))
 
 
 def _in_frames(batch: BatchQuery) -> DataFrame:
@@ -88,17 +88,18 @@ def _in_frames(batch: BatchQuery) -> DataFrame:
     ticks = ticks_sql(str(query.time), batch.frame.schema[str(query.time)].dataType)
     # A filter checks the time, so that rows are shuffled without a further column. Each step takes Spark some milliseconds to plan.
     rows = batch.frame.where(f"{checked_time(batch, ticks)} IS NOT NULL")
-    if reads_ticks(expressions_of(natives)):
-        rows = rows.withColumn(TICKS, F.expr(ticks))
+    needed = [quote(name) for name in batch.frame.columns]
+    if reads_ticks(natives):
+        rows = rows.selectExpr(*needed, f"{ticks} AS {TICKS}")
+        needed.append(TICKS)
     fields = {field.name: field for field in batch.added}
     kept = [quote(field.name) for field in batch.row_fields]
-    needed = [quote(name) for name in rows.columns]
     for place, (name, window) in enumerate(query.windows.items(), 1):
         assert window.frame is not None
         over = _over(query, window.frame.sql)
         parts = [f"{text} {over} AS {quote(part)}" for part, text in expressions_of(natives).items()]
         results = {query.result_name(aggregate, name): native for aggregate, native in natives.items()}
-        added = {column: as_field(result_of(native), fields[column]) for column, native in results.items()}
+        added = {column: as_field(nullable(native.result), fields[column]) for column, native in results.items()}
         with_parts = rows.selectExpr("*", *parts)
         if place == len(query.windows):
             ordered = [added.get(field.name, quote(field.name)) for field in batch.added]
@@ -124,17 +125,20 @@ def in_own_windows(source: SparkQuery, rows: DataFrame, time: Column) -> DataFra
     else:
         lengths = (cycle.length, cycle.period, cycle.offset % cycle.period)
         group = F.window(time, *(f"{ticks} microseconds" for ticks in lengths))
-    grouped = aggregate(rows, source.query, group.alias(WINDOW), expressions_of(natives_of(source)))
-    return _with_results(source, grouped, f"{WINDOW}.start", f"{WINDOW}.end")
+    natives = natives_of(source)
+    if inputs := inputs_of(natives):
+        rows = rows.selectExpr("*", *(f"{text} AS {quote(name)}" for name, text in inputs.items()))
+    keys: list[str | Column] = [*map(quote, source.query.by), group.alias(WINDOW)]
+    windows = grouped(rows, keys, results_of(source, expressions_of(natives)))
+    return _with_ends(source, windows, f"{WINDOW}.start", f"{WINDOW}.end")
 
 
-def _with_results(source: SparkQuery, grouped: DataFrame, start: str, end: str) -> DataFrame:
-    """Return the results of grouped aggregates, given SQL for where windows start and end."""
-    values = {"window_start": nullable(start), "window_end": nullable(end)}
-    values |= {name: result_of(native) for name, native in natives_of(source).items()}
-    fields = [field for field in source.results if field.name in values]
-    # SQL in one call: building a column takes PySpark about a millisecond.
-    results = grouped.selectExpr(*map(quote, source.query.by), *(as_field(values[f.name], f) for f in fields))
+def _with_ends(source: SparkQuery, windows: DataFrame, start: str, end: str) -> DataFrame:
+    """Return the results of windows, given SQL for where these start and end."""
+    ends = {"window_start": nullable(start), "window_end": nullable(end)}
+    fields = [field for field in source.results if field.name not in source.query.by]
+    values = (as_field(ends[field.name], field) if field.name in ends else quote(field.name) for field in fields)
+    results = windows.selectExpr(*map(quote, source.query.by), *values)
     for field in fields:
         results = results.withMetadata(field.name, field.metadata) if field.metadata else results
     return results

@@ -15,12 +15,14 @@ from sash.plan.tree import and_between
 from sash.spark.batch.native_forms import (
     cycle_and_gap,
     expressions_of,
+    inputs_of,
     natives_of,
 )
 from sash.spark.batch.native_slices import (
     merged_sql,
 )
 from sash.spark.batch.sql_slices import read_forms, ticks_sql, why_not_grouped
+from sash.workers.own_columns import OWN
 
 if TYPE_CHECKING:
     from sash.spark.batch.batch_query import BatchQuery
@@ -40,16 +42,14 @@ FEW_ROWS = 3
 """Up to this many rows may be in a frame in any case; Spark compares structs for aggregates such as arg_max."""
 
 
-def why_not_native(source: SparkQuery, *, in_slices: bool) -> str:
-    """Return why Spark cannot compute the results of a query alone; empty if it can.
-
-    With `in_slices` it may make slices first, of which its streams know nothing.
-    """
+def why_not_native(source: SparkQuery) -> str:
+    """Return why Spark cannot compute the results of a query alone; empty if it can."""
     if reason := why_no_aggregates(source):
         return reason
     if source.query.per_row:
         return _why_not_frames(source)
-    return why_not_slices(source) and _why_not_windows(source) if in_slices else _why_not_windows(source)
+    reasons = [*([why_not_slices(source)] if source.has_slices else []), _why_not_windows(source)]
+    return ", and ".join(dict.fromkeys(reason.rstrip(".") for reason in reasons)) + "." if all(reasons) else ""
 
 
 def why_no_aggregates(source: SparkQuery) -> str:  # noqa: PLR0911 — a chain
@@ -69,8 +69,11 @@ def why_no_aggregates(source: SparkQuery) -> str:  # noqa: PLR0911 — a chain
             return f"{name!r}: {form.aggregate.name} is computed from partials in Python."
         if query.aggregates[name].result.type is not None:
             return f"{name!r}: types= declares its type."
-    partials = {name.lower() for name in expressions_of(natives_of(source))}
-    columns = (*(schema.names if query.per_row else ()), *query.by)
+    if clash := next((name for name in query.aggregates if name.lower() in OWN), None):
+        return f"Sash needs the column name {clash!r} for itself. Rename the aggregate."
+    natives = natives_of(source)
+    partials = {name.lower() for name in (*expressions_of(natives), *inputs_of(natives))}
+    columns = schema.names if query.per_row else query.columns
     if clash := next((name for name in columns if name.lower() in partials), None):
         return f"the column {clash!r} has the name of a column of partials. Rename it."
     return ""

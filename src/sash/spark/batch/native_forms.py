@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StructField
 
 from sash.aggregates.sql import NativeSql, literal, quote
 from sash.spark.batch.sql_slices import read_forms, ticks_sql
 from sash.windows.base import Cycle
-from sash.workers.own_columns import TICKS
+from sash.workers.own_columns import TICKS, WINDOW
 
 if TYPE_CHECKING:
     from sash.spark.spark_query import SparkQuery
@@ -22,13 +24,35 @@ LAST_TICK = (1 << 63) - 1
 
 def natives_of(source: SparkQuery) -> dict[str, NativeSql]:
     """Return how Spark computes each aggregate."""
-    cycle = cycle_and_gap(source)[0] if len(source.query.windows) == 1 else None
-    is_once = cycle is not None and cycle.length == cycle.period
-    forms = read_forms(
-        source.query, source.prepared, (cycle.period, cycle.offset % cycle.period) if cycle and is_once else (0, 0)
-    )
+    forms = read_forms(source.query, source.prepared, _tumbling(source))
     assert not isinstance(forms, str), forms
     return {name: form.native for name, form in forms.items() if form.native is not None}
+
+
+def _tumbling(source: SparkQuery) -> tuple[int, str]:
+    """Return how long windows are and the time since the window of a row began, as `RowOrder` has them: zero if windows overlap."""
+    cycle = cycle_and_gap(source)[0] if len(source.query.windows) == 1 else None
+    if cycle is None or cycle.length != cycle.period:
+        return 0, ""
+    if source.has_slices:
+        return cycle.period, f"{TICKS} - {WINDOW}"
+    return cycle.period, f"pmod({TICKS} - {cycle.offset % cycle.period}L, {cycle.period}L)"
+
+
+def inputs_of(natives: Mapping[str, NativeSql]) -> dict[str, str]:
+    """Return SQL for the further columns of rows that aggregates read, by their names."""
+    return {name: text for native in natives.values() for name, text in native.inputs.items()}
+
+
+def results_of(source: SparkQuery, calls: Mapping[str, str]) -> list[str]:
+    """Return SQL for the results of windows over aggregates, which `calls` has by the names of partials."""
+    fields = {field.name: field for field in source.results}
+    return [as_field(nullable(native.inlined(calls)), fields[name]) for name, native in natives_of(source).items()]
+
+
+def grouped(rows: DataFrame, keys: Iterable[str | Column], values: Iterable[str]) -> DataFrame:
+    """Return aggregates of each key. PySpark takes about half a millisecond for each, and for each key that is not a name."""
+    return rows.groupBy(*keys).agg(*map(F.expr, values))
 
 
 def expressions_of(natives: Mapping[str, NativeSql]) -> dict[str, str]:
@@ -36,9 +60,10 @@ def expressions_of(natives: Mapping[str, NativeSql]) -> dict[str, str]:
     return {name: text for native in natives.values() for name, text in native.expressions.items()}
 
 
-def reads_ticks(expressions: Mapping[str, str]) -> bool:
+def reads_ticks(natives: Mapping[str, NativeSql]) -> bool:
     """Return whether an aggregate reads the time in ticks."""
-    return any(quote(TICKS) in text for text in expressions.values())
+    texts = [*expressions_of(natives).values(), *inputs_of(natives).values()]
+    return any(TICKS in text for text in texts)
 
 
 def as_field(value: str, field: StructField) -> str:
@@ -46,14 +71,9 @@ def as_field(value: str, field: StructField) -> str:
     return f"CAST({value} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
 
 
-def result_of(native: NativeSql) -> str:
-    """Return SQL for a result, nullable as in the other strategies, also if it is a count."""
-    return nullable(native.result)
-
-
 def nullable(value: str) -> str:
-    """Return SQL for a value that is nullable, as results of the other strategies are. Spark drops the comparison with null."""
-    return f"nullif({value}, NULL)"
+    """Return SQL for a value that is nullable, as results of the other strategies are. Spark drops the condition."""
+    return f"if(true, {value}, NULL)"
 
 
 def checked_time(source: SparkQuery, value: str, condition: str = "true") -> str:
@@ -65,7 +85,7 @@ def checked_time(source: SparkQuery, value: str, condition: str = "true") -> str
     missing = f"[SASH] The time column '{time}' has nulls. Rows without a time have no order. Drop them."
     too_far = f"[SASH] The time column '{time}' has times so far from 1970 that windows would end beyond 64 bits."
     return (
-        f"CASE WHEN {ticks} BETWEEN -{limit}L AND {limit}L AND {condition} THEN {value} "
+        f"CASE WHEN {ticks} >= -{limit}L AND {ticks} <= {limit}L AND {condition} THEN {value} "
         f"WHEN {quote(time)} IS NULL THEN raise_error({literal(missing)}) ELSE raise_error({literal(too_far)}) END"
     )
 

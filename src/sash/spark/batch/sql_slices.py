@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
 
@@ -69,20 +69,15 @@ def slice_frame(declared: QuerySpec, prepared: Prepared, frame: DataFrame) -> tu
     expressions = {name: text for form in forms.values() for name, text in form.expressions.items()}
     named = TICKS if declared.time in declared.by else declared.time  # the name that error messages show
     begin = F.expr(slice_sql(prepared.borders.edges, quote(TICKS))).alias(named)
-    partials = aggregate(with_ticks(frame, declared, time), declared, begin, expressions)
+    rows = with_ticks(frame, declared, time).groupBy(*map(quote, declared.by), begin)
+    partials = rows.agg(*(F.expr(f"{text} AS {quote(name)}") for name, text in expressions.items()))
     merged = {name: form.aggregate for name, form in forms.items()}
     return partials, replace(declared, aggregates=merged, time=named, order_by=())
 
 
 def with_ticks(frame: DataFrame, declared: QuerySpec, ticks: str) -> DataFrame:
     """Return the columns that a query reads, and the time of each row in ticks: a column, so that Spark computes it once."""
-    return frame.select(*map(quote, declared.columns), F.expr(ticks).alias(TICKS))
-
-
-def aggregate(rows: DataFrame, declared: QuerySpec, group: Column, expressions: Mapping[str, str]) -> DataFrame:
-    """Return SQL aggregates of the rows of each key and group, by the names of their columns."""
-    grouped = rows.groupBy(*(F.col(quote(name)) for name in declared.by), group)
-    return grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
+    return frame.selectExpr(*map(quote, declared.columns), f"{ticks} AS {TICKS}")
 
 
 def ticks_sql(name: str, dtype: DataType) -> str:
@@ -120,11 +115,11 @@ def slice_sql(edges: Edges, ticks: str) -> str:
     return f"CASE WHEN {ticks} < {too_early} THEN {ticks} ELSE {latest} END"
 
 
-def read_forms(declared: QuerySpec, prepared: Prepared, cycle: tuple[int, int] = (0, 0)) -> dict[str, SqlForm] | str:
-    """Return the SQL forms of the aggregates, over rows with their ticks, or why one has none; `cycle` is that of a `RowOrder`."""
+def read_forms(declared: QuerySpec, prepared: Prepared, window: tuple[int, str] = (0, "")) -> dict[str, SqlForm] | str:
+    """Return the SQL forms of the aggregates, over rows with their ticks, or why one has none; `window` is that of a `RowOrder`."""
     forms: dict[str, SqlForm] = {}
     for name, function in declared.aggregates.items():
-        form = sql_form(name, function, prepared.schema, quote(TICKS), declared.order_by, cycle)
+        form = sql_form(name, function, prepared.schema, quote(TICKS), declared.order_by, window)
         if isinstance(form, str):
             return form
         forms[name] = form

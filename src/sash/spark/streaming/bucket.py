@@ -22,6 +22,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import stateful_processor as api
 
 from sash.columns.read_column import readable
+from sash.engine.bad_times import check_times, split_times
 from sash.spark import COUNTED
 from sash.spark.streaming.shards import (
     LOG,
@@ -41,7 +42,6 @@ from sash.state.fingerprint import changes, check_same_query
 from sash.state.regroup import join_states
 from sash.state.stored_items import StateSize
 from sash.state.stream_state import Emitted, first_in_time
-from sash.workers.bad_times import check_times, split_times
 from sash.workers.packing import BUCKETS, GUARD, ROWS
 from sash.workers.result_arrays import as_emitted
 from sash.workers.worker_function import marked_errors

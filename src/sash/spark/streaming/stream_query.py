@@ -343,7 +343,7 @@ def _check_lateness(query: QuerySpec, delay: int) -> None:
 
 def _why_not_native_stream(stream: SparkQuery) -> str:
     """Return why Spark's own operator cannot run a query on a stream; empty if it can."""
-    return "Spark has no frames on streams." if stream.query.per_row else why_not_native(stream, in_slices=False)
+    return "Spark has no frames on streams." if stream.query.per_row else why_not_native(stream)
 
 
 def _check_store(frame: DataFrame) -> None:
