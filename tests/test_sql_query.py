@@ -17,6 +17,7 @@ from helpers.sql_texts import readings
 
 import sash
 from sash.algorithms.base import alike
+from sash.sql_query import SqlQuery
 
 TEXT = "SELECT house, max(load) - min(load) AS d FROM s [TUMBLE 1 HOUR ON ts] WHERE len > 2 GROUP BY house HAVING count(*) > 1 ORDER BY d, house"
 PER_ROW = 'SELECT id, load - avg(load) OVER (PARTITION BY house ORDER BY id ROWS 3 PRECEDING) AS rise FROM s WHERE "my load" > 2'
@@ -155,6 +156,7 @@ def test_a_query_can_be_sent_to_another_process() -> None:
 
 def test_compiled_functions_are_kept_between_runs() -> None:
     query = sash.sql(TEXT)
+    assert isinstance(query, SqlQuery)
     query.run(readings())
     ((kept,),) = query._queries.values()
     cache = kept._cache

@@ -10,6 +10,7 @@ from sash.aggregates.base import Aggregate
 from sash.expressions import Selection
 from sash.hints import list_names
 from sash.language import require_sqlglot
+from sash.nested_query import NestedQuery
 from sash.options import with_options
 from sash.query import Query
 
@@ -24,10 +25,10 @@ LATE = "late"
 """The column of results with `late="keep"` that holds late rows."""
 
 
-def sql(text: str, time: str | None = None) -> SqlQuery:
+def sql(text: str, time: str | None = None) -> SqlQuery | NestedQuery:
     """Parse a query in SQL or CQL.
 
-    `text` is one SELECT over one table, with windows in one of these forms:
+    `text` is a SELECT with windows in one of these forms, with any SQL in and around it (WITH, subqueries, joins, UNION):
 
     - CQL: `SELECT max(load) FROM meters [RANGE 24 HOURS SLIDE 1 MINUTE ON ts] GROUP BY household`
     - table functions: `… FROM TABLE(HOP(TABLE meters, DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '1' HOUR)) GROUP BY window_start`
@@ -35,7 +36,7 @@ def sql(text: str, time: str | None = None) -> SqlQuery:
     - standard SQL: `SELECT ts, max(load) OVER (PARTITION BY household ORDER BY ts RANGE INTERVAL 1 HOUR PRECEDING) FROM meters`
 
     `time` is the time column, if the text does not name it. If neither does, it is the only column of the data that holds times.
-    FROM is the data that `run` gets, a table of a Spark session (`query.run(spark)`), or a file in quotes, as in
+    FROM is the data that `run` gets (a dictionary of tables by name if there are several), a table of a Spark session (`query.run(spark)`), or a file in quotes, as in
     `FROM 'data/*.parquet'` (`query.run()`). Sash evaluates windows and aggregates; the engine that holds the data evaluates the
     rest: Spark, or DuckDB for data in this process. The package sqlglot reads the text: pip install 'sash[sql]'.
 
@@ -58,13 +59,24 @@ def sql(text: str, time: str | None = None) -> SqlQuery:
     if time is not None and (not isinstance(time, str) or not time):
         advice = 'Name the column that orders the rows, as in time="ts".'
         raise TypeError(f"time={time!r} is not the name of a column. {advice}")
-    statement = translate(text, time)
     try:
-        return SqlQuery(text, statement, time)
+        return query_of_text(text, time)
     except (TypeError, ValueError) as error:  # windows and aggregates that do not fit together
         from sash.language.sql_error import SqlError  # noqa: PLC0415 — sqlglot is optional
 
+        if isinstance(error, SqlError):
+            raise
         raise SqlError(str(error), text, 0, 0) from error
+
+
+def query_of_text(text: str, time: str | None) -> SqlQuery | NestedQuery:
+    """Return the query of a text: of one SELECT, or of several. Raise ImportError if sqlglot is missing."""
+    require_sqlglot()
+    from sash.language.around import is_one_select  # noqa: PLC0415 — sqlglot is optional
+
+    if is_one_select(text, time):
+        return SqlQuery(text, translate(text, time), time)
+    return NestedQuery(text, time, lambda number: InnerQuery(text, number, time))
 
 
 def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
@@ -215,6 +227,25 @@ class SqlQuery(Query):
         return {**self.__dict__, "_cache": None}
 
 
+class InnerQuery(SqlQuery):
+    """A SELECT with windows of a text that has several SELECTs. It runs over the rows of its FROM and WHERE."""
+
+    def __init__(self, text: str, number: int, time: str | None) -> None:
+        self._number = number
+        super().__init__(text, self._read(text, number, time, '"'), time)
+
+    def _statement(self, quote: str) -> Statement:
+        if quote not in self._statements:
+            self._statements[quote] = self._read(self._text, self._number, self._given_time, quote)
+        return self._statements[quote]
+
+    @staticmethod
+    def _read(text: str, number: int, time: str | None, quote: str) -> Statement:
+        from sash.language.around import around_text  # noqa: PLC0415 — sqlglot is optional
+
+        return around_text(text, time, quote).windowed[number].statement
+
+
 def _for_stream(selection: Selection | None, options: Mapping[str, Any]) -> Selection | None:
     """Return the selection from results of a stream, with the columns that options add. Raise ValueError if it would lose some of them."""
     if selection is not None and options.get("wide"):
@@ -243,4 +274,8 @@ def only_time(columns: list[str]) -> str:
     several = f"The data has the columns {list_names(columns)} with times"
     problem = several if columns else "No column of the data holds times"
     advice = 'Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time="ts").'
+    if not columns:
+        from sash.engine.time_column import CONVERT  # noqa: PLC0415 — declaring a query needs no engine
+
+        advice = f"{advice} If it is text: {CONVERT}"
     raise ValueError(f"{problem}, and the query does not name one. {advice}")

@@ -389,7 +389,7 @@ def test_bytes_that_are_not_a_window_are_refused() -> None:
     for broken in (frozen[:-1], frozen[:-9] + b"x" + frozen[-8:], frozen + b"\0"):
         with pytest.raises(ValueError, match=r"were cut short or changed"):
             Aggregator.thaw(agg.max("x"), broken)
-    with pytest.raises(ValueError, match=r"is of version 9 of the format, but this Sash reads version 3"):
+    with pytest.raises(ValueError, match=r"is of version 9 of the format, but this Sash reads version 4"):
         Aggregator.thaw(agg.max("x"), frozen[:4] + b"\x09\0" + frozen[6:])
     with pytest.raises(
         ValueError, match=r"The frozen window computes max\(x\), not min\(x\)\. Pass the same aggregate to thaw"

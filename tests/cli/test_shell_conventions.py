@@ -217,7 +217,7 @@ EXAMPLES = [(name, line) for name, lines in commands().items() for line in lines
 
 
 def test_every_command_has_examples_and_shows_them(tmp_path: Path) -> None:
-    assert set(commands()) == {"run", "explain", "plot", "algorithms", "aggregates", "warm", "bench", "live"}
+    assert set(commands()) == {"run", "explain", "plot", "algorithms", "aggregates", "warm", "bench", "live", "sample"}
     for name, lines in commands().items():
         assert lines, name
         done = sash(name, "--help", cwd=tmp_path, env={"COLUMNS": "300"})

@@ -7,13 +7,14 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from live.decoded import decode
-from sash.live.messages import MAGIC, encode
+from sash.live.messages import MAGIC, encode, run_text
 
 STATIC = Path(__file__).parents[2] / "src" / "sash" / "live" / "static"
 COLUMNS = st.one_of(
@@ -76,3 +77,18 @@ def test_the_page_reads_the_same_layout(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert json.loads(done.stdout) == ["µ <b>", [[1.5, None], [2, 3, 4]]]
+
+
+def test_the_query_box_has_sql_around_windows_but_no_files() -> None:
+    rows = pa.table({"t": [1, 2, 12], "x": [3, 4, 5]})
+    text = "SELECT max(m) AS top FROM (SELECT max(x) AS m FROM readings [TUMBLE 10 ON t])"
+    header, columns = run_text(text, rows)
+    assert (header["results"], columns) == (1, [])
+    assert "no chart" in header["note"]
+    header, _ = run_text("WITH big AS (SELECT * FROM a WHERE x > 3) SELECT max(x) AS m FROM big [TUMBLE 10 ON t]", rows)
+    assert header["names"] == ["window_start", "window_end", "m"]
+    for attack in ("'/etc/passwd'", "read_text('/etc/passwd')", "duckdb_settings()"):
+        with pytest.raises(ValueError, match=r"page has the rows|not available"):
+            run_text(f"SELECT * FROM ({text}), (SELECT * FROM {attack})", rows)
+    with pytest.raises(ValueError, match="not available"):
+        run_text(f"SELECT current_setting('threads') FROM ({text})", rows)

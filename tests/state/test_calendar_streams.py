@@ -100,7 +100,7 @@ def test_merged_updates_are_the_result(name: str, table: pa.Table, size: int, da
     for row in query.run(batches_of(arrived, size), mode="update").read_all().to_pylist():
         assert row.pop("change") == "upsert"
         merged[tuple(row.get(column) for column in ("k", "window", "window_start", "window_end"))] = row
-    assert rows_of(pa.Table.from_pylist(list(merged.values()), expected.schema)) == rows_of(expected)
+    assert sorted(repr(sorted(row.items())) for row in merged.values()) == rows_of(expected)
 
 
 @pytest.mark.parametrize("name", WINDOWS)

@@ -67,7 +67,7 @@ class Log:
         assert sorted(found) == sorted(expected)
         for name, array in expected.items():
             if (
-                name.split(" ", 1)[1].removeprefix(state_log.PREFIX) in state_log.TABLES
+                name.split(" ", 1)[1].removeprefix(state_log.SLICES) in state_log.TABLES
             ):  # what Arrow stores below a null does not matter
                 assert read_table(found[name]).equals(read_table(array), check_metadata=True), name
             else:

@@ -24,6 +24,7 @@ from sash.aggregator.object_window import ObjectWindow
 from sash.algorithms import Algorithm
 from sash.columns.buffers import Bits, as_arrow, as_numpy, unpack
 from sash.columns.column_types import CannotCompileError, column_type
+from sash.columns.python_values import python_to_arrow
 from sash.columns.read_column import Column, check_is_column, objects_of, ones, read_numbers, to_arrow
 from sash.columns.result_column import difference_type, maps_to_arrow, objects_to_arrow, results_to_arrow
 from sash.columns.time_probes import check_arithmetic, gives_for
@@ -105,7 +106,7 @@ def interpreted_results(aggregate: Aggregate[Any], results: list[Any], given: tu
         return objects_to_arrow(results)
     row = column_type(types[-1])
     if gives == "value" and (row.is_time or row.group == "interval"):
-        return pa.array(results, types[-1])
+        return python_to_arrow(results, types[-1])
     if gives == "difference" and row.is_time:
         return pa.array(results, difference_type(types[-1]))
     return objects_to_arrow(results)

@@ -19,6 +19,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.column_io import final_results, lowered_by_kernel, of_rows_with_values
 from sash.aggregator.held_window import NO_LIMIT, HeldWindow, no_row, no_times, refuse_time
 from sash.columns.column_types import column_type
+from sash.columns.python_values import python_to_arrow
 from sash.columns.read_column import Column, nulls, present_in_all, read_numbers, types_of
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.array_codec import decode_state, encode_state, read_header
@@ -184,7 +185,7 @@ def _as_column(value: Any, dtype: pa.DataType, *, compared: bool) -> Column:
     try:
         # Arrow infers int64 for integers, which does not hold all of uint64.
         whole = dtype == pa.uint64() and isinstance(value, Integral) and not isinstance(value, bool)
-        array = pa.array([value], dtype) if whole else pa.array([value])
+        array = python_to_arrow([value], dtype if whole else None)
         if array.type == pa.string() or (dtype == pa.bool_() and column_type(array.type).group == "int"):
             raise TypeError(message)
         return read_numbers(array.cast(dtype), compared=compared)  # unlike pa.array(…, dtype), it doesn't round

@@ -120,6 +120,14 @@ class PolarsLazyFrame(PolarsFrame):
 
     names = ("polars", "LazyFrame")
 
+    def to_table(self, data: Any) -> pa.Table:
+        """Return all columns."""
+        return super().to_table(data.collect())
+
+    def from_table(self, table: pa.Table) -> Any:
+        """Return a table as a LazyFrame."""
+        return super().from_table(table).lazy()
+
     def rows_where(self, data: Any, condition: Expression) -> Any:
         """Return the rows for which a condition in SQL is true."""
         return PolarsFrame().rows_where(data.collect(), condition).lazy()

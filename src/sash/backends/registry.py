@@ -52,7 +52,9 @@ def backend_of(data: Any) -> Backend[Any]:
 
 
 def table_of(data: Any, name: str, *, is_path: bool) -> Any:
-    """Return the rows that FROM names: files, a table of a session, or the data itself."""
+    """Return the rows that FROM names: files, a table of a session or of a dictionary, or the data itself."""
+    if isinstance(data, dict) and name in data and not is_path:
+        data = data[name]
     if is_a(data, "pyspark", "SparkSession"):
         return find_table(data, name, is_path=is_path)
     if is_path:

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from sash.cli.display import is_number, print_listing
-from sash.cli.inputs import connect_duckdb, open_input
-from sash.cli.local_run import RunOptions, input_of, temporary_folder
+from sash.cli.inputs import connect_duckdb
+from sash.cli.local_run import RunOptions, temporary_folder
 from sash.cli.terminal import say
-from sash.cli.text_query import TextQuery
+from sash.cli.text_query import TextQuery, read_text
 from sash.sql_query import translate
 
 DEFAULT_TEXT = """SELECT
@@ -36,13 +36,13 @@ def generated(rows: int) -> pa.Table:
 
 def compare(options: RunOptions, rows: int, repeat: int) -> None:
     """Time a text in Sash, and in DuckDB if it runs there, and print both. Without a text or an input, rows are generated."""
-    query, threads = TextQuery(options.text or DEFAULT_TEXT, options.time), options.threads
+    query, threads = TextQuery(read_text(options.text or DEFAULT_TEXT), options.time), options.threads
     if not options.text or (options.source is None and query.path is None):
         table = generated(rows)
         say(f"no input, so the query runs on {rows:,} generated rows with the columns ts, key and value")
     else:
         with temporary_folder() as folder:
-            data = open_input(input_of(query, options.source), options.input_format, Path(folder))
+            data = query.open_rows(options.source, options.input_format, Path(folder))
             table = data.open(query.columns(data.schema)).read_all()
     query.checked(table.schema)
     timed = {"Sash": _timed(lambda: query.run(table, threads=threads), repeat)}

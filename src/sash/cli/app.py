@@ -33,7 +33,16 @@ SOURCE = typer.Option(
 INPUT_FORMAT = typer.Option(
     None, metavar="FORMAT", help="csv, tsv, json, ndjson, parquet, arrow or arrows. Default: by ending."
 )
-TIME = typer.Option(None, metavar="COLUMN", help="The time column, if the text does not name it.")
+TIME = typer.Option(
+    None,
+    metavar="COLUMN",
+    help="The time column, or an expression such as 'CAST(ts AS TIMESTAMP)', if the text has none.",
+)
+TIME_FORMAT = typer.Option(
+    None,
+    metavar="FORMAT",
+    help="The format of times that are text, such as '%d/%m/%Y %H:%M', or epoch_s, epoch_ms, epoch_us, epoch_ns. Default: the only one that fits.",
+)
 THREADS = typer.Option(None, min=1, help="The number of threads. Default: all cores.")
 
 
@@ -86,6 +95,7 @@ def run(
         help="With --stream: drop the state of a key that had no rows for this long, such as 30d.",
     ),
     time: str | None = TIME,
+    time_format: str | None = TIME_FORMAT,
     at: str | None = typer.Option(
         None, metavar="PATH", help="Labels: keys and times at which to compute the aggregates."
     ),
@@ -130,6 +140,7 @@ def run(
         _refuse({"--on-bad-time": on_bad_time}, "--engine local, or --stream")
     if on_spark:
         local = {
+            "--time-format": time_format,
             "--at": at,
             "--at-time": at_time,
             "--future": future or None,
@@ -142,7 +153,7 @@ def run(
 
     options = RunOptions(
         text, source, target, input_format, output_format, time, at, at_time, future, lateness, threads, batches, rows,
-        memory, on_bad_time or "error",
+        memory, on_bad_time or "error", time_format,
     )  # fmt: skip
     if not on_spark:
         run_local(options)
@@ -169,10 +180,11 @@ def explain(
     text: str = TEXT, source: str | None = SOURCE, input_format: str | None = INPUT_FORMAT, time: str | None = TIME
 ) -> None:
     """Show how a query is evaluated: slices, algorithms and why, cost and memory."""
-    from sash.cli.plots import explanation
-    from sash.cli.text_query import TextQuery
+    from sash.cli.plots import explanations
+    from sash.cli.text_query import query_of_argument
 
-    typer.echo(str(explanation(TextQuery(text, time), source, input_format)))
+    plans = explanations(query_of_argument(text, time), source, input_format)
+    typer.echo("\n\n".join(map(str, plans)))
 
 
 @command(
@@ -190,12 +202,13 @@ def plot(
     ),
     input_format: str | None = INPUT_FORMAT,
     time: str | None = TIME,
+    time_format: str | None = TIME_FORMAT,
 ) -> None:
     """Draw the results, the windows or the plan of a query: on the terminal, or as SVG or PNG."""
     from sash.cli.local_run import RunOptions
     from sash.cli.plots import draw
 
-    draw(RunOptions(text, source, target, input_format, time=time), what)
+    draw(RunOptions(text, source, target, input_format, time=time, time_format=time_format), what)
 
 
 @command("sash sample", "sash sample readings -o readings.parquet", "sash sample readings > readings.parquet")
@@ -239,9 +252,9 @@ def warm(
 ) -> None:
     """Compile a query ahead, so that later runs over data of the same types start compiled."""
     from sash.cli.listings import warm_up
-    from sash.cli.text_query import TextQuery
+    from sash.cli.text_query import query_of_argument
 
-    warm_up(TextQuery(text, time), source, input_format)
+    warm_up(query_of_argument(text, time), source, input_format)
 
 
 @command(

@@ -16,7 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.engine.select_sql import PACKED, ending_of, first_line
+from sash.engine.query_sql import FileInput
+from sash.engine.select_sql import PACKED, ending_of, first_line, with_text_dates
 from sash.hints import did_you_mean, list_names
 from sash.language.source_text import quoted
 
@@ -213,7 +214,7 @@ def _text_files(name: str, files: Sequence[str], file_format: str) -> Input:
 
     connection = connect_duckdb()
     listed = ", ".join(quoted(file, "'") for file in files)
-    source = DUCKDB_READERS[file_format].format(files=f"[{listed}]")
+    source = with_text_dates(connection, DUCKDB_READERS[file_format].format(files=f"[{listed}]"))
 
     def query(text: str) -> Any:
         try:
@@ -307,6 +308,21 @@ def _only_format(files: Sequence[str]) -> str:
         problem = f"The input has files of several formats: {list_names(filter(None, formats))}."
         raise ValueError(f"{problem} Name one with a pattern, such as 'folder/*.csv'.")
     return str(next(iter(formats)))
+
+
+def file_input_of(path: str, format_name: str | None, temporary: Path) -> FileInput | pa.Table:
+    """Return files as DuckDB reads them; a table for formats that it does not read, and for pipes."""
+    if path == STDIN:
+        source = open_input(path, format_name, temporary)
+        return source.open(source.schema.names).read_all()
+    file_format = None if format_name is None else named_format(format_name)
+    files = find_files(path, file_format)
+    file_format = file_format or _only_format(files)
+    reader = {**DUCKDB_READERS, "parquet": "read_parquet({files}, union_by_name=true)"}.get(file_format)
+    if reader is not None:
+        return FileInput(path, [str(Path(file)) for file in files], reader)
+    source = from_files(path, files, file_format, temporary)
+    return source.open(source.schema.names).read_all()
 
 
 # -- pipes -------------------------------------------------------------------------------------------------------------

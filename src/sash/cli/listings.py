@@ -13,7 +13,7 @@ from sash.aggregates import BUILT_IN
 from sash.algorithms.catalogue import HEADINGS
 from sash.cli.display import print_listing
 from sash.cli.local_run import input_schema
-from sash.cli.text_query import TextQuery
+from sash.cli.text_query import LastSelect, TextQuery
 from sash.hints import did_you_mean
 from sash.language.aggregate_names import OTHER_NAMES, SWAPPED, SYNONYMS
 
@@ -84,7 +84,7 @@ def section(name: str, heading: str) -> str:
     return " ".join(match[1].split()) + "." if match else ""
 
 
-def warm_up(query: TextQuery, source: str | None, input_format: str | None) -> None:
+def warm_up(query: TextQuery | LastSelect, source: str | None, input_format: str | None) -> None:
     """Compile a query for the types of an input."""
     schema = input_schema(query, source, input_format)
     windows = query.checked(schema)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from sash.cli.display import RowProgress
 from sash.cli.inputs import BATCH_ROWS, STDIN, Input, connect_duckdb, open_input
 from sash.cli.outputs import check_output, output_format, write_results
-from sash.cli.text_query import TextQuery
+from sash.cli.text_query import LastSelect, TextQuery, query_of_argument
 from sash.expressions import Computed
 from sash.language.source_text import quoted
 from sash.plan.query_spec import QuerySpec
@@ -53,6 +53,8 @@ class RunOptions:
     memory: str | None = None
     """The memory to use; None for what is available."""
     on_bad_time: Literal["error", "drop"] = "error"
+    time_format: str | None = None
+    """The format of times that are text; None to find it."""
 
     @property
     def bytes(self) -> float:
@@ -64,7 +66,7 @@ def run_local(options: RunOptions) -> None:
     """Run a query in this process."""
     file_format = output_format(options.target, options.output_format)
     check_output(options.target)
-    query = TextQuery(options.text, options.time, options.lateness)
+    query = query_of_argument(options.text, options.time, options.lateness, options.time_format)
     if options.at_time is not None and options.at is None:
         raise ValueError("--at-time names the time column of labels. Name their file with --at.")
     if options.future and options.at is None:
@@ -85,32 +87,21 @@ def temporary_folder() -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix="sash-", ignore_cleanup_errors=True)
 
 
-def input_of(query: TextQuery, source: str | None) -> str:
-    """Return the input of a query: that of -i, or the files that FROM names. Raise ValueError if there is none, or both."""
-    if source is not None and query.path is not None:
-        problem = f"FROM names the file {query.path!r}, and -i names {source!r}."
-        raise ValueError(f"{problem} Leave -i out, or name a table in FROM.")
-    path = source if source is not None else query.path
-    if path is None:
-        advice = "Name it with -i data.parquet, or in the text: FROM 'data.parquet'. For a pipe, use -i -."
-        raise ValueError(f"There is no input. {advice}")
-    return path
-
-
-def input_schema(query: TextQuery, source: str | None, input_format: str | None) -> pa.Schema:
+def input_schema(query: TextQuery | LastSelect, source: str | None, input_format: str | None) -> pa.Schema:
     """Return the schema of the input of a query."""
     with temporary_folder() as folder:
-        return open_input(input_of(query, source), input_format, Path(folder)).schema
+        return query.open_rows(source, input_format, Path(folder)).schema
 
 
 class LocalRun:
     """A query over an input. The input is open, and the query is checked."""
 
-    def __init__(self, query: TextQuery, options: RunOptions, progress: RowProgress, temporary: Path) -> None:
+    def __init__(
+        self, query: TextQuery | LastSelect, options: RunOptions, progress: RowProgress, temporary: Path
+    ) -> None:
         self.query, self.options, self.progress, self.temporary = query, options, progress, temporary
-        path = input_of(query, options.source)
         at_once = bool(options.batches) or options.lateness is not None
-        self.source = open_input(path, options.input_format, temporary, at_once=at_once)
+        self.source = query.open_rows(options.source, options.input_format, temporary, at_once=at_once)
         self.declared = query.checked(self.source.schema)._declared  # noqa: SLF001 — a part of Query, which editors show apart
         self.columns = query.columns(self.source.schema)
 
@@ -126,7 +117,7 @@ class LocalRun:
         if in_batches is None:
             is_large = COPIES * self.source.size(self.columns) > options.bytes
             in_batches = options.at is None and (is_large or options.lateness is not None)
-        return self._over_batches() if in_batches else self._over_table()
+        return self.query.finish(self._over_batches() if in_batches else self._over_table())
 
     def _over_table(self) -> pa.Table:
         options, source = self.options, self.source

@@ -21,7 +21,7 @@ from sash.cli.display import RowProgress, console
 from sash.cli.local_run import LocalRun, RunOptions, input_schema, temporary_folder
 from sash.cli.outputs import check_output, opened
 from sash.cli.terminal import say
-from sash.cli.text_query import TextQuery
+from sash.cli.text_query import LastSelect, TextQuery, query_of_argument
 from sash.plan.explanation import Explanation
 from sash.plan.pictures.sample import Sample, make_sample
 from sash.plan.sharing import make_plan
@@ -35,22 +35,20 @@ RIGHT = 20
 PANEL_HEIGHT = 10
 
 
-def explanation(query: TextQuery, source: str | None, input_format: str | None) -> Explanation:
-    """Return the plan of a query, for the types of an input if there is one."""
-    if source is None and query.path is None:
-        return query.explain()
-    schema = input_schema(query, source, input_format)
-    return query.checked(schema).explain(schema)
+def explanations(query: TextQuery | LastSelect, source: str | None, input_format: str | None) -> list[Explanation]:
+    """Return the plan of each SELECT with windows, for the types of an input if there is one."""
+    with temporary_folder() as folder:
+        return query.plans(source, input_format, Path(folder))
 
 
 def draw(options: RunOptions, what: str | None) -> None:
     """Draw the "results", "windows" or "plan" of a query; None for results if there is an input, otherwise windows."""
-    query = TextQuery(options.text, options.time)
+    query = query_of_argument(options.text, options.time, time_format=options.time_format)
     picture_format = None if options.target is None else format_of_picture(options.target)
     check_output(options.target)
     has_input = options.source is not None or query.path is not None
     if what == "plan":
-        plan = explanation(query, options.source, options.input_format)
+        plan = explanations(query, options.source, options.input_format)[-1]
         if picture_format is None:
             console().print(str(plan), markup=False)
         else:
@@ -83,7 +81,7 @@ def _save(picture: str, target: str | None, picture_format: str) -> None:
             file.write(picture.encode())
 
 
-def _draw_results(query: TextQuery, options: RunOptions, picture_format: str | None) -> None:
+def _draw_results(query: TextQuery | LastSelect, options: RunOptions, picture_format: str | None) -> None:
     with temporary_folder() as folder, RowProgress() as progress:
         run = LocalRun(query, options, progress, Path(folder))
         results = run.results()

@@ -15,12 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 import sash
+from sash.backends.sql_engines import SparkEngine
 from sash.cli.display import print_rows
 from sash.cli.inputs import HEAD, STDIN, find_files, format_of, named_format, sniff
-from sash.cli.local_run import RunOptions, input_of
+from sash.cli.local_run import RunOptions
 from sash.cli.outputs import WRITERS, check_output, output_format, write_results
 from sash.cli.terminal import say
-from sash.cli.text_query import TextQuery, read_lateness
+from sash.cli.text_query import LastSelect, TextQuery, input_of, paths_of, query_of_argument, read_lateness
 
 READERS: dict[str, dict[str, Any]] = {
     "csv": {"format": "csv", "header": True, "inferSchema": True},
@@ -44,7 +45,7 @@ POLL = 0.5
 
 def run_spark(options: RunOptions, master: str | None) -> None:
     """Run a query on Spark, over files or over a table of its session."""
-    query = TextQuery(options.text, options.time)
+    query = query_of_argument(options.text, options.time)
     if options.lateness is not None:
         raise ValueError("--lateness is for streams. Add --stream, or leave it out: a batch query reads all rows.")
     target = options.target
@@ -55,9 +56,10 @@ def run_spark(options: RunOptions, master: str | None) -> None:
     else:
         file_format = output_format(target, options.output_format)
         check_output(target)
-    path, reading = _spark_input(query, options)
+    inputs = _spark_inputs(query, options)
     session = start(master)
-    results = query.run(session if path is None else session.read.load(path, **reading))
+    frames = {name: session.read.load(path, **reading) for name, (path, reading) in inputs.items()}
+    results = SparkRun(query, session, frames).results()
     if to_folder:
         results.write.save(target, mode="error", **SINKS[str(file_format)])
     elif file_format is None:
@@ -71,7 +73,7 @@ def run_stream(
     options: RunOptions, master: str | None, checkpoint: str | None, forget: str | None = None, *, once: bool
 ) -> None:
     """Run a query over the files of a growing folder."""
-    query = TextQuery(options.text, options.time)
+    query = query_of_argument(options.text, options.time)
     if options.lateness is None:
         problem = "A stream needs --lateness: how much older than the newest row a row may be"
         raise ValueError(f"{problem}, such as --lateness 5m.")
@@ -84,20 +86,19 @@ def run_stream(
     file_format = named_format(options.output_format) if options.output_format else usual_format
     if target is not None and file_format not in SINKS:
         raise ValueError(f"A stream cannot write {file_format}. Use --output-format {', '.join(SINKS)}.")
-    path, reading = _spark_input(query, options)
-    if path is None:
-        path = input_of(query, None)  # it raises the error that tells how to name an input
+    inputs = _spark_inputs(query, options)
+    if not inputs:
+        input_of(query, None)  # it raises the error that tells how to name an input
     session = start(master)
-    schema = session.read.load(path, **reading).schema
-    windows = query.over_windows(session.createDataFrame([], schema))
-    time = windows._declared.time  # noqa: SLF001 — a part of Query, which editors show apart
-    if time is None:
-        raise ValueError("A stream needs a time. Name it, as in [RANGE 1 HOUR ON ts], or with --time.")
     from sash.spark.corrupt_rows import stream_of_files  # noqa: PLC0415 — PySpark takes a second to import
 
-    stream = stream_of_files(session, schema, path, reading)
-    delayed = stream.withWatermark(time, f"{lateness.amount // 1000} microseconds")
-    results = query.run(delayed, on_bad_time=options.on_bad_time, **({} if forget is None else {"forget": forget}))
+    streams = {}
+    for name, (path, reading) in inputs.items():
+        schema = session.read.load(path, **reading).schema
+        streams[name] = stream_of_files(session, schema, path, reading)
+    watermark = f"{lateness.amount // 1000} microseconds"
+    given = {"on_bad_time": options.on_bad_time, **({} if forget is None else {"forget": forget})}
+    results = SparkRun(query, session, streams, watermark).results(given)
     writer = results.writeStream.outputMode("append").queryName("sash")
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")
     if checkpoint is not None:
@@ -138,11 +139,49 @@ def check_folder(target: str, file_format: str) -> None:
         raise ValueError(f"The output {target!r} exists. Name a new folder.")
 
 
-def _spark_input(query: TextQuery, options: RunOptions) -> tuple[str | None, dict[str, Any]]:
-    """Return the path of the input, None for a table of the session, and how Spark reads it."""
+class SparkRun:
+    """A query over DataFrames: one, or those that a text with several SELECTs names. `watermark` is the delay of a stream."""
+
+    def __init__(
+        self, query: TextQuery | LastSelect, session: Any, frames: dict[str, Any], watermark: str | None = None
+    ) -> None:
+        self.query, self.session, self.frames, self.watermark = query, session, frames, watermark
+
+    def results(self, options: dict[str, Any] | None = None) -> Any:
+        """Return the results as a DataFrame."""
+        if isinstance(self.query, TextQuery):
+            rows = next(iter(self.frames.values()), self.session)
+            return self.query.run(self._delayed(rows), **(options or {}))
+        nested = self.query.nested
+        if self.watermark is not None and len(nested.selects) > 1:
+            raise ValueError("With --stream, one SELECT of the text has windows.")
+        engine = SparkEngine(self.session, self.frames, {})
+        text = nested.rows_of_last(engine)
+        results = self.query.run(self._delayed(nested.by_engine(engine.rows, text)), **(options or {}))
+        return self.query.finish_on(engine, results)
+
+    def _delayed(self, rows: Any) -> Any:
+        """Return rows with the watermark of a stream."""
+        if self.watermark is None:
+            return rows
+        windows = self.query.over_windows(self.session.createDataFrame([], rows.schema))
+        time = windows._declared.time  # noqa: SLF001 — a part of Query, which editors show apart
+        if time is None:
+            raise ValueError("A stream needs a time. Name it, as in [RANGE 1 HOUR ON ts], or with --time.")
+        return rows.withWatermark(time, self.watermark)
+
+
+def _spark_inputs(query: TextQuery | LastSelect, options: RunOptions) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the path of each input, and how Spark reads it; none for tables of the session."""
     if options.source is None and query.path is None:
-        return None, {}
-    path = input_of(query, options.source)
+        return {}
+    if isinstance(query, TextQuery):
+        return {"": _spark_input(input_of(query, options.source), options)}
+    return {name: _spark_input(path, options) for name, path in paths_of(query.nested, options.source).items()}
+
+
+def _spark_input(path: str, options: RunOptions) -> tuple[str, dict[str, Any]]:
+    """Return the path of an input, and how Spark reads it."""
     if path == STDIN:
         raise ValueError("Spark cannot read standard input. Name a file or folder with -i.")
     named = named_format(options.input_format) if options.input_format else None

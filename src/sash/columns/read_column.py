@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from sash.aggregates.base import Aggregate
 from sash.columns.buffers import NO_BITS, Bits, as_numpy, slice_bits
 from sash.columns.column_types import KINDS, CannotCompileError, column_type, has_nanoseconds
+from sash.columns.python_values import python_to_arrow
 
 TYPE_NAMES = {np.dtype(name): name for name in KINDS}
 """The names of the types that kernels take. NumPy computes the name of a type each time, which takes longer."""
@@ -89,7 +90,8 @@ def to_arrow(values: Any) -> pa.Array:
     if isinstance(values, np.ma.MaskedArray):
         return pa.array(values.data, mask=np.ma.getmaskarray(values))
     try:
-        return to_arrow(pa.array(values, from_pandas=type(values).__module__.startswith("pandas.")))
+        is_pandas, is_list = type(values).__module__.startswith("pandas."), isinstance(values, list | tuple)
+        return python_to_arrow(list(values)) if is_list else to_arrow(pa.array(values, from_pandas=is_pandas))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise CannotCompileError(f"the column has no Arrow type ({error}).") from error
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from sash.aggregates.base import Aggregate
 from sash.columns.buffers import NO_BITS, Bits, as_arrow, binary_array, from_bits
 from sash.columns.column_types import DAY, CannotCompileError, column_type, plain_type, sample_of
+from sash.columns.python_values import python_to_arrow
 from sash.columns.read_column import SIGN_BIT, Column
 from sash.columns.time_probes import gives_for
 
@@ -221,7 +222,7 @@ def _typed(results: list[Any], dtype: pa.DataType) -> pa.Array:
         nulls = np.array([result is None for result in results], np.bool_)
         numbers = [0 if result is None else result for result in results]
         return as_arrow(np.array(numbers, np.int64 if is_int else np.float64), nulls)
-    values = pa.array(results, plain_type(dtype))
+    values = python_to_arrow(results, plain_type(dtype))
     if column_type(dtype).group != "dictionary":
         return values
     encoded = values.dictionary_encode()  # pa.array makes dictionaries of some types only
@@ -234,7 +235,7 @@ def objects_to_arrow(results: list[Any]) -> pa.Array:
     if {type(result) for result in results} >= {bool, int}:  # True + True is 2, but a window of one row gives True
         results = [int(result) if isinstance(result, bool) else result for result in results]
     try:
-        return pa.array(results)
+        return python_to_arrow(results)
     except OverflowError as error:
         raise OverflowError(
             "Some results are integers of more than 64 bits, which Arrow does not have. Cast the column to float64."
@@ -273,7 +274,7 @@ def _keys_to_arrow(dtype: pa.DataType, keys: list[Any]) -> pa.Array:
     if dtype == pa.int64():
         return as_arrow(np.array(keys, np.int64))
     if dtype != pa.string():
-        return pa.array(keys, dtype)
+        return python_to_arrow(keys, dtype)
     encoded = [key.encode() for key in keys]
     return pa.array(keys, dtype) if sum(map(len, encoded)) > MOST_OFFSET else binary_array(encoded, dtype)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from sash.expressions import Expression, Order, Selection, in_case
 from sash.hints import list_names
 
 INSTALL = "pip install 'sash[sql]'"
+UTC = "UTC"
 ROWS = "rows"
 """The name of the table in DuckDB."""
 NOT_ROW_WISE = {
@@ -51,7 +53,7 @@ def run_sql(expressions: Sequence[Expression], table: pa.Table, names: list[str]
     types = _types_over(tuple(expressions), rows.schema, tuple(names))
     # DuckDB takes 14 ns per row to write Arrow's bits, and 4 ns to write bytes.
     casts = ["::TINYINT" if types[expression] == pa.bool_() else "" for expression in expressions]
-    with database_of(os.getpid()).cursor() as cursor:
+    with database_of(os.getpid(), zone_of([rows.schema])).cursor() as cursor:
         register_rows(cursor, rows)
         selected = _select(cursor, expressions, casts)
     columns = zip(expressions, selected.columns, strict=True)
@@ -69,7 +71,7 @@ def sql_types(expressions: Sequence[Expression], table: pa.Table, names: list[st
 def _types_over(
     expressions: tuple[Expression, ...], schema: pa.Schema, names: tuple[str, ...]
 ) -> dict[Expression, pa.DataType]:
-    with database_of(os.getpid()).cursor() as cursor:
+    with database_of(os.getpid(), zone_of([schema])).cursor() as cursor:
         register_rows(cursor, schema.empty_table())
         for expression in expressions:
             _bind(cursor, expression, list(names))
@@ -95,8 +97,8 @@ def _columns_read(expressions: Sequence[Expression], table: pa.Table) -> pa.Tabl
     return table.select(list(needed)) if needed else pa.table({"": pa.nulls(len(table), pa.bool_())})
 
 
-def register_rows(cursor: Any, rows: pa.Table) -> None:
-    """Let DuckDB read a table. Raise TypeError if it does not know the type of a column.
+def register_rows(cursor: Any, rows: pa.Table, name: str = ROWS) -> None:
+    """Let DuckDB read a table by a name. Raise TypeError if it does not know the type of a column.
 
     >>> with database_of(os.getpid()).cursor() as cursor:
     ...     register_rows(cursor, pa.table({"x": pa.array([1], pa.decimal256(9, 2))}))
@@ -105,7 +107,7 @@ def register_rows(cursor: Any, rows: pa.Table) -> None:
     """
     error = duckdb_module().Error
     try:
-        cursor.register(ROWS, rows)
+        cursor.register(name, rows)
     except error as failed:
         for field in rows.schema:
             try:
@@ -216,9 +218,29 @@ def duckdb_module() -> Any:
     return duckdb
 
 
+def zone_of(schemas: Iterable[pa.Schema]) -> str:
+    """Return the zone that functions such as date_trunc use: that of the columns if they have one, otherwise UTC.
+
+    >>> zone_of([pa.schema({"t": pa.timestamp("us", "Europe/Berlin"), "x": pa.int64()})])
+    'Europe/Berlin'
+    """
+    types = (dtype for schema in schemas for dtype in schema.types)
+    zones = {dtype.tz for dtype in types if pa.types.is_timestamp(dtype) and dtype.tz is not None}
+    return zones.pop() if len(zones) == 1 else UTC
+
+
+def set_zone(database: Any, zone: str) -> None:
+    """Let a database use a zone; UTC if it does not know the zone, such as +01:00."""
+    quoted = zone.replace("'", "''")
+    try:
+        database.execute(f"SET GLOBAL TimeZone = '{quoted}'")
+    except duckdb_module().Error:
+        database.execute(f"SET GLOBAL TimeZone = '{UTC}'")
+
+
 @cache
-def database_of(process: int) -> Any:  # noqa: ARG001 — a forked process needs its own
-    """Return the database of a process: in memory, without access to files or the network."""
+def database_of(process: int, zone: str = UTC) -> Any:  # noqa: ARG001 — a forked process needs its own
+    """Return the database of a process and a zone: in memory, without access to files or the network."""
     settings = {
         "enable_external_access": False,
         "autoload_known_extensions": False,
@@ -227,7 +249,7 @@ def database_of(process: int) -> Any:  # noqa: ARG001 — a forked process needs
         "threads": min(MOST_THREADS, os.cpu_count() or 1),
     }
     database = duckdb_module().connect(":memory:", config=settings)
-    database.execute("SET GLOBAL TimeZone = 'UTC'")
+    set_zone(database, zone)
     database.execute("SET GLOBAL lock_configuration = true")
     return database
 
@@ -319,12 +341,53 @@ def format_of(path: str, formats: Mapping[str, str]) -> str:
     return formats[ending]
 
 
+def with_text_dates(connection: Any, reader: str) -> str:
+    """Return the call that reads files, with text for dates whose day and month DuckDB has guessed.
+
+    DuckDB reads 03/04/2025 as 3 April. It is right if another value of the column has a day above 12. `reader` is a call in SQL.
+    """
+    if not reader.startswith("read_csv("):
+        return reader
+    arguments = reader.removeprefix("read_csv(").removesuffix(")")
+    first = re.search(r"'(?:[^']|'')*'", arguments)
+    assert first is not None
+    options = ", delim = '\\t'" if "delim=" in arguments else ""
+    try:
+        query = f"SELECT DateFormat, TimestampFormat, Columns FROM sniff_csv({first.group()}{options})"  # noqa: S608 — quoted names
+        sniffed = connection.execute(query)
+        date, timestamp, columns = sniffed.fetchall()[0]
+        formats = {"DATE": date, "TIMESTAMP": timestamp}
+        found = {str(each["name"]): formats.get(str(each["type"])) or "" for each in columns}
+        guessed = {column: given for column, given in found.items() if given[:2] in ("%d", "%m")}
+        texts = [column for column, given in guessed.items() if not _is_certain(connection, arguments, column, given)]
+    except duckdb_module().Error:
+        return reader  # the reader itself says what is wrong
+    if not texts:
+        return reader
+    types = ", ".join(f"{_literal(column)}: 'VARCHAR'" for column in texts)
+    return f"read_csv({arguments}, types={{{types}}})"
+
+
+def _is_certain(connection: Any, arguments: str, column: str, given: str) -> bool:
+    """Return whether a value of a column does not fit its format with day and month swapped."""
+    swapped = given.replace("%d", "%_").replace("%m", "%d").replace("%_", "%m")
+    name = '"' + column.replace('"', '""') + '"'
+    reading = f"read_csv({arguments}, types={{{_literal(column)}: 'VARCHAR'}})"
+    query = f"SELECT 1 FROM {reading} WHERE {name} IS NOT NULL AND try_strptime({name}, {_literal(swapped)}) IS NULL LIMIT 1"  # noqa: S608 — quoted
+    return bool(connection.execute(query).fetchall())
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def read_files(path: str) -> pa.Table:
     """Return the rows of files; `*` in the path stands for any letters. Raise FileNotFoundError if there are none."""
     duckdb = duckdb_module()
     with duckdb.connect() as connection:
         try:
-            return connection.table_function(format_of(path, READERS), [path]).to_arrow_table()
+            reader = with_text_dates(connection, f"{format_of(path, READERS)}({_literal(path)})")
+            return connection.sql(f"SELECT * FROM {reader}").to_arrow_table()  # noqa: S608 — quoted names
         except duckdb.IOException as error:
             raise FileNotFoundError(f"Cannot read {path!r}: {first_line(error)}") from error
         except duckdb.Error as error:

@@ -14,6 +14,11 @@ from sash.durations import TimeUnit
 from sash.windows.base import Ints
 
 TICKS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+CONVERT = (
+    'Convert it: pd.to_datetime(df["ts"], format="%d/%m/%Y %H:%M") in pandas, pl.col("ts").str.to_datetime("%d/%m/%Y %H:%M") in Polars, '
+    "pyarrow.compute.strptime in Arrow, to_timestamp in Spark, ON strptime(ts, '%d/%m/%Y %H:%M') in SQL, and --time-format for the command sash."
+)
+"""What to do with times that are text."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ def time_column(name: str, dtype: pa.DataType) -> TimeColumn:
             return TimeColumn(name, dtype, TICKS[dtype.unit])
         case "time":
             message = f"The time column {name!r} holds times of day ({dtype}), which repeat every day. Add the date."
+        case "string":
+            message = f"The time column {name!r} holds text, but it must hold timestamps, dates or integers. {CONVERT}"
         case _:
             message = (
                 f"The time column {name!r} is of type {dtype}, but it must hold timestamps, dates or integers. Cast it."

@@ -1,6 +1,9 @@
 """Arrays as bytes: NumPy's own bytes after a header, with a checksum. No pickle.
 
-SASH · version · length of the header · header (JSON) · the arrays, concatenated · CRC-32 of all bytes before
+SASH · version · length of the header · header (JSON) · body · CRC-32 of all bytes before
+                                       names and types   lengths of the arrays · the arrays
+
+Everything that depends on the values is in the body. So many bodies can share one header.
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,7 @@ import numpy.typing as npt
 from sash.kernels.kernel_state import KernelState
 
 MAGIC = b"SASH"
-VERSION = 3
+VERSION = 4
 """The only version number of the format, for windows and for the state of streams."""
 START = struct.Struct("<4sHI")
 END = struct.Struct("<I")
@@ -31,11 +34,20 @@ def encode_arrays(arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str
     >>> read_header(data)["of"], decode_arrays(data)["x"].tolist()
     ('a window', [3, 5])
     """
-    listed = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
+    listed = [[name, array.dtype.str] for name, array in arrays.items()]
     header = json.dumps({**described, "arrays": listed}).encode()
     start = START.pack(MAGIC, VERSION, len(header))
-    data = b"".join([start, header, *(np.ascontiguousarray(array).data for array in arrays.values())])
+    data = b"".join([start, header, *_body(list(arrays.values()))])
     return data + END.pack(zlib.crc32(data))
+
+
+def _body(arrays: Sequence[npt.NDArray[Any]]) -> Iterator[Any]:
+    """Yield the bytes of each length, the lengths in this size, and the arrays."""
+    lengths = np.array([len(array) for array in arrays], np.uint64)
+    kind = np.min_scalar_type(int(lengths.max(initial=0)))
+    yield bytes([kind.itemsize])
+    yield lengths.astype(kind.newbyteorder("<")).tobytes()
+    yield from (np.ascontiguousarray(array).data for array in arrays)
 
 
 def read_header(
@@ -57,9 +69,13 @@ def read_header(
 
 def decode_arrays(data: bytes | memoryview, header: Mapping[str, Any] | None = None) -> Arrays:
     """Return the arrays as views of the bytes. Pass the header if it was read before."""
+    listed = (read_header(data) if header is None else header)["arrays"]
     offset = START.size + START.unpack_from(data)[2]
+    size = data[offset]
+    lengths = np.frombuffer(data, f"<u{size}", len(listed), offset + 1)
+    offset += 1 + size * len(listed)
     arrays = {}
-    for name, dtype, length in (read_header(data) if header is None else header)["arrays"]:
+    for (name, dtype), length in zip(listed, lengths.tolist(), strict=True):
         arrays[name] = np.frombuffer(data, dtype, length, offset)
         offset += arrays[name].nbytes
     return arrays

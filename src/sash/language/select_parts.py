@@ -119,7 +119,10 @@ class SelectParts:
 def _check_parts(select: exp.Select) -> None:
     for part in select.walk():
         if isinstance(part, exp.Query) and part is not select and not isinstance(part, exp.Table):
-            fail(part, "A subquery is not supported. A query reads one table.")
+            fail(
+                part,
+                "A SELECT with windows has subqueries in FROM and WHERE only. Compute this one in a SELECT around it.",
+            )
     for name, value in select.args.items():
         if value and name not in SELECT_PARTS:
             word = WORDS.get(name, name.upper().strip("_"))

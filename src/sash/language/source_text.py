@@ -33,17 +33,18 @@ class SourceText:
     @classmethod
     def parse(cls, text: str, quote: str = '"') -> SourceText:
         """Return a parsed text. Raise SqlError if it is not one statement."""
-        dialect = WindowSql()
+        return cls.of_tokens(text, tokens_of(text), quote)
+
+    @classmethod
+    def of_tokens(cls, text: str, tokens: list[Any], quote: str = '"') -> SourceText:
+        """Return the statement that some tokens of a text make. Raise SqlError if it is not one."""
         try:
-            tokens = dialect.tokenize(text)
             if not tokens or tokens[0].token_type is not TokenType.SELECT:
                 place = (tokens[0].start, tokens[0].end + 1) if tokens else (0, 0)
                 raise PlacedError("The text must be one SELECT statement", *place)  # noqa: TRY301 — the parser raises it too
-            statements = [node for node in dialect.parser().parse(tokens, text) if node is not None]
+            statements = [node for node in WindowSql().parser().parse(tokens, text) if node is not None]
         except PlacedError as error:
             raise SqlError(f"{str(error).rstrip('.')}.", text, error.start, error.end) from error
-        except TokenError as error:
-            raise SqlError("A quote or a comment has no end.", text, len(text.rstrip()), len(text)) from error
         except RecursionError as error:
             raise SqlError("The text is nested too deeply.", text, 0, 0) from error
         except (SqlglotError, *INTERNAL) as error:
@@ -127,17 +128,27 @@ class SourceText:
                 yield text
             else:
                 if place not in self.dropped:
-                    yield self._engine_token(self.tokens[place])
+                    yield self.engine_token(self.tokens[place])
                 place += 1
             last = self.tokens[place - 1].end + 1
 
-    def _engine_token(self, token: Any) -> str:
+    def engine_token(self, token: Any) -> str:
+        """Return a token as the engine reads it: names in its quotes, strings with its escapes."""
         raw = self.text[token.start : token.end + 1]
         if token.token_type is TokenType.IDENTIFIER:
             return quoted(token.text, self.quote)
         if token.token_type is TokenType.STRING and self.quote == "`":
             return raw[0] + raw[1:-1].replace("''", "\\'") + raw[-1]  # Spark reads 'it''s' as "its"
         return raw
+
+
+def tokens_of(text: str) -> list[Any]:
+    """Return the tokens of a text. Raise SqlError if a quote or a comment has no end."""
+    try:
+        tokens: list[Any] = WindowSql().tokenize(text)
+    except TokenError as error:
+        raise SqlError("A quote or a comment has no end.", text, len(text.rstrip()), len(text)) from error
+    return tokens
 
 
 def quoted(name: str, quote: str = '"') -> str:

@@ -137,11 +137,15 @@ def translate(text: str, time: str | None = None, quote: str = '"') -> Statement
 
     `time` is the time column, if the text does not name it. `quote` is that of the engine, for names.
     """
-    source = SourceText.parse(text, quote)
+    return statement_of(SourceText.parse(text, quote), time)
+
+
+def statement_of(source: SourceText, time: str | None = None) -> Statement:
+    """Return the statement of a parsed text. Raise SqlError if it cannot be run."""
     try:
         return _statement(source, time)
     except NodeError as error:
-        raise SqlError(str(error), text, *source.place(error.node)) from error.__cause__
+        raise SqlError(str(error), source.text, *source.place(error.node)) from error.__cause__
 
 
 def _statement(source: SourceText, time: str | None) -> Statement:

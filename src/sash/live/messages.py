@@ -30,7 +30,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.live.feed import ALL_ROWS, Feed, Floats, Ints, Layout, Line, Series
-from sash.live.source import layout_of_query, query_of
+from sash.live.source import layout_of_query, run_over_recent
 from sash.windows.base import Flags
 
 MAGIC = b"SAF1"
@@ -251,8 +251,7 @@ def run_text(text: str, rows: pa.Table | None) -> tuple[dict[str, Any], list[Col
         raise ValueError(f"The query has {len(text):,} characters, but at most {LONGEST_TEXT:,} are allowed.")
     if rows is None:
         raise ValueError("No rows have arrived yet. Try again in a few seconds.")
-    query = query_of(text, rows.schema)
-    results = query.run(rows)
+    results, query = run_over_recent(text, rows)
     if len(results) > MOST_RESULTS:
         raise ValueError(
             f"The query has {len(results):,} results, but at most {MOST_RESULTS:,} are allowed. Give a longer slide."
@@ -261,6 +260,8 @@ def run_text(text: str, rows: pa.Table | None) -> tuple[dict[str, Any], list[Col
     header |= {"table": _texts(results), "note": "", "isTime": False, "lines": []}
     columns: list[Column] = []
     try:
+        if query is None:
+            raise ValueError("The table has no chart, because a SELECT is around the windows.")  # noqa: TRY301 — as other notes
         layout = layout_of_query(query, results.schema)
     except ValueError as error:
         return {**header, "note": str(error)}, columns

@@ -19,6 +19,7 @@ from sash.backends.arrow import ArrowTable
 from sash.engine.select_sql import READERS, ending_of, read_files
 from sash.live import demo
 from sash.live.feed import Feed, Layout, layout_of
+from sash.nested_query import NestedQuery
 from sash.plan.explanation import Explanation
 from sash.query import Query
 from sash.sql_query import only_time, sql
@@ -185,9 +186,28 @@ def query_of(text: str, schema: pa.Schema) -> Query:
     Query(time="t", windows=time(5, slide=5), aggregates={"peak": max("x")})
     """
     query = sql(text)
+    if isinstance(query, NestedQuery):
+        raise ValueError(
+            "The page follows one SELECT with windows over the rows. Use the query box for several SELECTs."
+        )
     if hasattr(query, "_declared"):
         return query
     return sql(text, only_time(ArrowTable().time_columns(schema.empty_table())))
+
+
+def run_over_recent(text: str, rows: pa.Table) -> tuple[pa.Table, Query | None]:
+    """Return the results of a text over rows, and the query of its windows; None if a SELECT is around them.
+
+    Raise ValueError or TypeError if the text cannot run, or names files: the page shows the rows of its stream alone.
+    """
+    query = sql(text)
+    if not isinstance(query, NestedQuery):
+        single = query_of(text, rows.schema)
+        return single.run(rows), single
+    for named in query.inputs:
+        if named.is_path:
+            raise ValueError(f"FROM names the file {named.name!r}, but the page has the rows of its stream alone.")
+    return query.run({named.name: rows for named in query.inputs}), query.outermost
 
 
 def time_of(query: Query) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,12 +14,17 @@ from sash.kernels.array_codec import Arrays, decode_arrays, encode_arrays, read_
 from sash.state.fingerprint import Fingerprint
 
 WHAT = "state of a stream"
+TEXT = re.compile(r"\d+ (slices )?(windows|shape \d+)")
+"""The arrays that are JSON, the same for all states of a query. They are in the header, and a body holds values alone."""
 REMEDY = "start from an intact checkpoint, or from a new one"
 
 
 def encode_state(arrays: Arrays, watermark: int, fingerprint: Fingerprint, token: str = "", **more: Any) -> bytes:
     """Return the arrays of a state as bytes, with the watermark, the fingerprint of the query, and a name of the state."""
-    return encode_arrays(arrays, {"query": dict(fingerprint), "watermark": watermark, "token": token, **more})
+    texts = {name: array.tobytes().decode() for name, array in arrays.items() if TEXT.fullmatch(name)}
+    values = {name: array for name, array in arrays.items() if name not in texts}
+    described = {"query": dict(fingerprint), "watermark": watermark, "token": token, "texts": texts, **more}
+    return encode_arrays(values, described)
 
 
 def read_state_header(data: bytes | memoryview) -> dict[str, Any]:
@@ -31,7 +37,8 @@ def read_state_header(data: bytes | memoryview) -> dict[str, Any]:
 
 def read_arrays(data: bytes | memoryview, header: Mapping[str, Any]) -> Arrays:
     """Return the arrays of a state without checking its fingerprint."""
-    return decode_arrays(data, header)
+    texts = {name: np.frombuffer(text.encode(), np.uint8) for name, text in header["texts"].items()}
+    return decode_arrays(data, header) | texts
 
 
 def table_bytes(table: pa.Table) -> npt.NDArray[np.uint8]:

@@ -21,9 +21,9 @@ from sash.state.carried_partials import carry_partials
 from sash.state.codec import read_table, table_bytes
 from sash.state.evolved_states import EvolvedStates, Handover, Leaf, NewResult, Node, StateOf, new_leaf
 from sash.state.fingerprint import AGGREGATES, CODE, KEYS, WINDOWS, Fingerprint, changed_functions, changes
-from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
-from sash.state.state_log import PREFIX, arrays_by_group, split_prefixes
+from sash.state.state_log import arrays_by_group, as_slices, rows_and_slices
+from sash.state.stored_items import StoredItems
 from sash.state.window_states import WINDOWS as NAMES
 from sash.state.window_states import StateOptions
 
@@ -261,15 +261,13 @@ class Evolution:
         return leaf
 
 
-def fill(
-    state: RowState | SliceState, prepared: Prepared, arrays: Arrays, parts: Sequence[Any], kept: set[str]
-) -> None:
+def fill(state: StoredItems, prepared: Prepared, arrays: Arrays, parts: Sequence[Any], kept: set[str]) -> None:
     """Give a state the content of a stored one, which may have other columns, partials and windows."""
-    own, prefixes = split_prefixes(arrays)
+    own, slices = rows_and_slices(arrays)
     if "rows" not in own:
         if not isinstance(state, SliceState):
             raise ValueError("The state holds slices, but the changed query needs rows. Use a new checkpoint.")
-        state.from_arrays(carry_partials(prepared, own, parts))
+        state.from_arrays(as_slices(carry_partials(prepared, slices, parts)))
         state.is_too_fine = True
         return
     rows = with_schema(read_table(own["rows"]), prepared.schema)
@@ -281,8 +279,8 @@ def fill(
     for name, window in prepared.plan.windows.items():
         if name not in kept:
             own |= {f"memory {name} {part}": window.memory.encode(new) for part, new in window.memory.new(keys).items()}
-    if prefixes and state.stores_partials:
-        own |= {f"{PREFIX}{name}": array for name, array in carry_partials(prepared, prefixes, parts).items()}
+    if slices and state.stores_partials:
+        own |= as_slices(carry_partials(prepared, slices, parts))
     state.from_arrays(own)
 
 

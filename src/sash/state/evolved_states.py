@@ -32,7 +32,7 @@ from sash.engine.stream_plan import stream_plan
 from sash.engine.window_bounds import WindowResults
 from sash.plan.query_spec import ADDED
 from sash.state.row_state import RowState
-from sash.state.slice_state import SliceState
+from sash.state.stored_items import StoredItems
 from sash.state.watermark import MicroBatch
 from sash.state.window_states import StateOptions, WindowStates, advance, new_state, rows_in_time
 from sash.windows.base import NEVER, Flags, LoopCompiler, Span
@@ -109,7 +109,7 @@ class Leaf:
     """A state of some windows and aggregates."""
 
     of: StateOf
-    state: RowState | SliceState
+    state: StoredItems
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -246,7 +246,7 @@ class EvolvedStates(WindowStates):
         return cls(prepared, options, [node_like(prepared, options, one) for one in described])
 
     @property
-    def states(self) -> list[RowState | SliceState]:  # type: ignore[override]  # they follow from the roots
+    def states(self) -> list[StoredItems]:  # type: ignore[override]  # they follow from the roots
         """All states, in the order of their numbers."""
         return [leaf.state for root in self.roots for leaf in root.leaves]
 

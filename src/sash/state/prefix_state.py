@@ -11,9 +11,8 @@ reach, which hold none of these rows any more. Rows enter the partial in order o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,17 +20,14 @@ import pyarrow as pa
 from sash.columns.buffers import as_arrow
 from sash.engine.assemble import with_input_rows
 from sash.engine.evaluate import Evaluated, evaluate
-from sash.engine.group_ids import number_keys
 from sash.engine.keys import KeyOrder
 from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key, cut_each_row, merge
-from sash.kernels.array_codec import Arrays
 from sash.state.codec import as_schema
 from sash.state.lives import Lives, split_lives
-from sash.state.row_state import RowState, StateSize
-from sash.state.slice_state import slices_from_arrays, slices_to_arrays
-from sash.state.state_log import PREFIX, Origins, diff, split_prefixes
+from sash.state.row_state import RowState
+from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
-from sash.windows.base import NEVER, Flags, Ints, Span
+from sash.windows.base import NEVER, Ints, Span
 
 LIFE = " life"
 """The column of keys that numbers their lives, while prefixes and rows are brought together."""
@@ -41,26 +37,6 @@ class PrefixState(RowState):
     """The partials of prefixes, and the rows after them, by key and time."""
 
     stores_partials: ClassVar[bool] = True
-    prefixes: SliceBlock | None = None
-    """One slice for each key that has older rows. New ones come after all others, so that a delta holds only those that changed."""
-    prefix_origins: Origins | None = None
-    """Where the prefixes were before the last micro-batch; None if there were none."""
-
-    def __len__(self) -> int:
-        """Return the number of stored rows and partials."""
-        return super().__len__() + (0 if self.prefixes is None else len(self.prefixes))
-
-    @property
-    def size(self) -> StateSize:
-        """What is stored; a key may have a prefix, rows, or both."""
-        if self.prefixes is None:
-            return super().size
-        by, keys = self.prepared.query.by, 1
-        if by:
-            first_rows = np.cumsum(self.sizes) - self.sizes
-            both = [self.rows.select(by).take(as_arrow(first_rows)), self.prefixes.keys.select(by)]
-            _, keys = number_keys(pa.concat_tables(both), by, self.prepared.loops)
-        return StateSize(keys, len(self.prefixes), len(self.rows))
 
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""
@@ -86,17 +62,17 @@ class PrefixState(RowState):
         own = slice(0, block.keys)
         self._retain(lives, span, evaluated, block.firsts[:-1] + (rest - items.firsts[:-1] - has_prefix)[own])
         self._count_forgotten(lives, batch)
-        self.prefixes = prefixes
+        self.slices = prefixes
         return results
 
     def _with_prefixes(self, lives: Lives) -> SliceBlock:
         """Return each row as a slice, after the prefix of its key; the lives of the rows come first, in their order."""
         rows = cut_each_row(self.prepared, lives.block)
-        if self.prefixes is None:
+        if self.slices is None:
             return rows
         # The rows after a prefix may be peers of all its rows. One tick earlier, it is sorted before them.
-        earlier = np.maximum(self.prefixes.times, NEVER + 1) - 1
-        known = replace(self.prefixes, times=earlier, origins=np.arange(len(self.prefixes)))
+        earlier = np.maximum(self.slices.times, NEVER + 1) - 1
+        known = replace(self.slices, times=earlier, origins=np.arange(len(self.slices)))
         rows = replace(rows, origins=np.full(len(rows), -1))
         if self.forget is None:
             return concat_by_key([rows, known], self.prepared.loops)
@@ -108,7 +84,7 @@ class PrefixState(RowState):
 
     def _in_order(self, items: SliceBlock, prefixes: SliceBlock) -> SliceBlock:
         """Return prefixes in the order that they had before, and new ones after them."""
-        self.prefix_origins = None
+        self.slice_origins = None
         if items.origins is None:
             return prefixes.without_empty_keys()
         known = items.origins >= 0
@@ -118,7 +94,7 @@ class PrefixState(RowState):
         order = np.argsort(np.where(before < 0, len(places), before), kind="stable")
         arranged = prefixes.arrange(KeyOrder(order, np.arange(len(order) + 1)))
         assert arranged.origins is not None
-        self.prefix_origins = Origins(arranged.origins, before[order])
+        self.slice_origins = Origins(arranged.origins, before[order])
         keys = prefixes.keys.take(as_arrow(arranged.codes)).combine_chunks()
         return replace(arranged, keys=keys, codes=np.arange(len(order)), origins=None)
 
@@ -133,48 +109,6 @@ class PrefixState(RowState):
             held = frame.held(seen) if frame and frame.held else evaluated.keep[name]
             rest = np.minimum(rest, held)
         return rest
-
-    # -- by key ------------------------------------------------------------------------------------------------------
-
-    @property
-    def keys(self) -> list[pa.Table]:
-        """The keys of the rows, and those of the prefixes."""
-        return [*super().keys, *([] if self.prefixes is None else [self.prefixes.keys])]
-
-    def selected(self, chosen: Sequence[Flags]) -> PrefixState:
-        """Return the state of some keys; there is an array for each table of keys."""
-        made = super().selected(chosen)
-        assert isinstance(made, PrefixState)
-        if self.prefixes is not None:
-            made.prefixes = self.prefixes.select(chosen[1][self.prefixes.codes]).without_empty_keys()
-        return made
-
-    def absorb(self, other: Any) -> None:
-        """Add the state of other keys."""
-        super().absorb(other)
-        known = [one for one in (self.prefixes, other.prefixes) if one is not None]
-        self.prefixes = concat_by_key(known, self.prepared.loops) if known else None
-
-    # -- as arrays ---------------------------------------------------------------------------------------------------
-
-    def to_arrays(self) -> Arrays:
-        """Return the state as named arrays."""
-        arrays = super().to_arrays()
-        if self.prefixes is not None and len(self.prefixes):
-            arrays |= {f"{PREFIX}{name}": array for name, array in slices_to_arrays(self.prefixes).items()}
-        return arrays
-
-    def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
-        """Return what the last micro-batch changed between the arrays before and after it: rows, and prefixes by themselves."""
-        (rows_before, before), (rows_after, after) = split_prefixes(before), split_prefixes(after)
-        delta = super().to_delta(rows_before, rows_after)
-        return delta | {f"{PREFIX}{name}": array for name, array in diff(before, after, self.prefix_origins).items()}
-
-    def from_arrays(self, arrays: Arrays) -> None:
-        """Continue from the arrays of another state of the same query."""
-        rows, prefixes = split_prefixes(arrays)
-        super().from_arrays(rows)
-        self.prefixes = slices_from_arrays(self.prepared, prefixes) if prefixes else None
 
 
 def with_numbers(slices: SliceBlock, numbers: Ints) -> SliceBlock:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow
@@ -23,12 +20,12 @@ from sash.engine.assemble import (
 from sash.engine.evaluate import Evaluated, evaluate
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
-from sash.kernels.array_codec import Arrays
-from sash.state.codec import as_schema, read_table, table_bytes
+from sash.state.codec import as_schema
 from sash.state.lives import Lives, first_end, split_lives
-from sash.state.state_log import Origins, diff
+from sash.state.state_log import Origins
+from sash.state.stored_items import StoredItems, first_due
 from sash.state.watermark import MicroBatch
-from sash.windows.base import FOREVER, NEVER, Flags, Ints, Items, Memory, Span
+from sash.windows.base import FOREVER, Ints, Memory, Span
 
 
 class NewResults(Protocol):
@@ -38,64 +35,11 @@ class NewResults(Protocol):
         """Return results with null in place of new ones whose window holds older rows, or may hold them."""
 
 
-class StateSize(NamedTuple):
-    """How much a state holds."""
+class RowState(StoredItems):
+    """Rows by key and time, and the memory of windows for each key."""
 
-    keys: int = 0
-    slices: int = 0
-    rows: int = 0
-
-
-@dataclass
-class RowState:
-    """Rows by key and time, and the memory of windows for each key.
-
-    With `update`, windows are emitted whenever a row changes them, rather than once when they are final. `rows_before` is the
-    number of rows that each key had before the stream begins, for windows that count rows. With `forget`, in ticks, the newest row
-    of each key that windows have seen is stored, so that the end of its life is known (see `lives.py`).
-    """
-
-    stores_partials: ClassVar[bool] = False
-    prepared: Prepared
-    update: bool = False
-    rows_before: int = 0
-    forget: int | None = None
-
-    def __post_init__(self) -> None:
-        """Start empty."""
-        self.rows: pa.Table = self.prepared.no_rows
-        self.dropped = 0
-        """The number of rows that are not stored any more, from which error messages count."""
-        self.sizes: Ints = np.zeros(0, np.int64)
-        """By key: the number of stored rows."""
-        self.done: Ints = np.zeros(0, np.int64)
-        """By key: the number of these that are context."""
-        self.memory: dict[str, Memory] = {name: window.memory.new(0) for name, window in self._windows.items()}
-        self.origins: Origins | None = None
-        """Where the rows were before the last micro-batch."""
-        self.forgotten = 0
-        """How often a key was dropped because it had no rows for so long."""
-        self.since: NewResults | None = None
-        """Which results are null, because the query that stored older rows did not have them."""
-
-    @property
-    def _windows(self) -> Any:
-        return self.prepared.plan.windows
-
-    def __len__(self) -> int:
-        """Return the number of stored rows."""
-        return len(self.rows)
-
-    @property
-    def size(self) -> StateSize:
-        """What is stored."""
-        return StateSize(len(self.sizes), 0, len(self.rows))
-
-    @property
-    def oldest(self) -> int:
-        """The time of the oldest row; FOREVER if there is none."""
-        assert self.prepared.time is not None
-        return int(self.prepared.time.read(self.rows[self.prepared.time.name]).min(initial=FOREVER))
+    since: NewResults | None = None
+    """Which results are null, because the query that stored older rows did not have them."""
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
@@ -201,7 +145,7 @@ class RowState:
         stays, keys = left[is_first], owners[is_first]
         sources = block.source_rows(runs_of(keep, firsts[1:]))
         # In the table of a micro-batch, stored rows come before new ones, and so do the keys that have them.
-        self.origins = Origins(
+        self.row_origins = Origins(
             np.where(sources < len(self.rows), sources, -1), np.where(keys < len(self.sizes), keys, -1)
         )
         self.rows = block.table.take(as_arrow(sources)).combine_chunks()
@@ -212,70 +156,3 @@ class RowState:
         self.memory = {
             name: {part: values[stays] for part, values in memory.items()} for name, memory in evaluated.memory.items()
         }
-
-    # -- by key ------------------------------------------------------------------------------------------------------
-
-    @property
-    def keys(self) -> list[pa.Table]:
-        """The keys of the rows, in order."""
-        first_rows = np.cumsum(self.sizes) - self.sizes
-        return [self.rows.select(self.prepared.layout.key_columns).take(as_arrow(first_rows))]
-
-    def selected(self, chosen: Sequence[Flags]) -> RowState:
-        """Return the state of some keys; there is an array for each table of keys."""
-        made = copy(self)
-        own = chosen[0]
-        made.rows = self.rows.filter(as_arrow(np.repeat(own, self.sizes))).combine_chunks()
-        made.sizes, made.done = self.sizes[own], self.done[own]
-        made.memory = {name: {part: values[own] for part, values in one.items()} for name, one in self.memory.items()}
-        return made
-
-    def absorb(self, other: Any) -> None:
-        """Add the state of other keys."""
-        self.rows = pa.concat_tables([self.rows, other.rows]).combine_chunks()
-        self.dropped += other.dropped
-        self.sizes, self.done = np.concatenate([self.sizes, other.sizes]), np.concatenate([self.done, other.done])
-        self.memory = {
-            name: {part: np.concatenate([values, other.memory[name][part]]) for part, values in one.items()}
-            for name, one in self.memory.items()
-        }
-
-    # -- as arrays ---------------------------------------------------------------------------------------------------
-
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the state as named arrays."""
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "rows": table_bytes(self.rows),
-            "sizes": self.sizes,
-            "done": self.done,
-            "dropped": np.array([self.dropped]),
-        }
-        for name, window in self._windows.items():
-            for part in window.memory.parts:
-                arrays[f"memory {name} {part}"] = window.memory.encode(self.memory[name][part])
-        return arrays
-
-    def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
-        """Return what the last micro-batch changed between the arrays before and after it."""
-        return diff(before, after, self.origins)
-
-    def from_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Continue from the arrays of another state of the same query."""
-        self.rows = as_schema(read_table(arrays["rows"]), self.prepared.schema)
-        self.sizes, self.done, self.dropped = arrays["sizes"], arrays["done"], int(arrays["dropped"][0])
-        for name, window in self._windows.items():
-            for part in window.memory.parts:
-                self.memory[name][part] = window.memory.decode(arrays[f"memory {name} {part}"])
-
-
-def first_due(
-    prepared: Prepared, times: Ints, sizes: Ints, done: Ints, now: int, last_times: Ints | None = None
-) -> int:
-    """Return the earliest watermark after now at which stored rows or slices emit something, or can be dropped."""
-    if not len(sizes):
-        return FOREVER
-    firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    limit = np.full(len(sizes), now, np.int64)
-    span = Span(done, done, np.full(len(sizes), NEVER, np.int64), limit, limit)
-    items = Items(times, firsts, span, prepared.unit, last_times=last_times)
-    return min(window.due(items) for window in prepared.plan.windows.values())

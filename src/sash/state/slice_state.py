@@ -7,68 +7,36 @@ follow from times alone: periodic windows and sessions. For all others the state
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from sash.engine.assemble import in_order_of_time, join_windows, window_tables, with_changes
 from sash.engine.evaluate import evaluate
-from sash.engine.partials import SliceCounts, SlicePartials
-from sash.engine.prepare import Prepared
 from sash.engine.slice_block import SliceBlock, concat_by_key, cut, merge
-from sash.kernels.array_codec import Arrays
-from sash.kernels.fused_partial import shape_from
 from sash.slices.cuts import Borders, borders_of, latest_so_far
-from sash.state.codec import as_schema, read_table, table_bytes
-from sash.state.row_state import StateSize, first_due
-from sash.state.state_log import Origins, diff
+from sash.state.state_log import Origins
+from sash.state.stored_items import StoredItems, first_due
 from sash.state.watermark import MicroBatch
-from sash.windows.base import FOREVER, Flags, Ints, Span, whole_span
+from sash.windows.base import FOREVER, Ints, Span, whole_span
 
 
-@dataclass
-class SliceState:
-    """Slices by key and time, with the partials of each pass.
+class SliceState(StoredItems):
+    """Slices by key and time, with the partials of each pass. No key is needed for longer than its windows, so none is forgotten."""
 
-    With `update`, windows are emitted whenever a row changes one of their slices, rather than once when they are final.
-    """
-
+    stores_rows: ClassVar[bool] = False
     stores_partials: ClassVar[bool] = True
-    prepared: Prepared
-    update: bool = False
 
     def __post_init__(self) -> None:
         """Start empty."""
-        windows, unit = self.prepared.plan.windows, self.prepared.unit
-        technique = self.prepared.plan.technique
-        self.own_borders = {name: borders_of([window], unit, technique) for name, window in windows.items()}
-        self.slices: SliceBlock | None = None
-        self.origins: Origins | None = None
-        """Where the slices were before the last micro-batch; None if there were none."""
+        super().__post_init__()
+        unit, technique = self.prepared.unit, self.prepared.plan.technique
+        self.own_borders = {name: borders_of([window], unit, technique) for name, window in self._windows.items()}
         self.is_too_fine = False
         """Whether the slices may have borders of windows that the query has no more."""
-        self.forgotten = 0
-        """Windows of slices need no key for longer than their time, so none is forgotten."""
-
-    def __len__(self) -> int:
-        """Return the number of stored slices."""
-        return 0 if self.slices is None else len(self.slices)
-
-    @property
-    def size(self) -> StateSize:
-        """What is stored."""
-        return StateSize() if self.slices is None else StateSize(len(self.slices.keys), len(self.slices), 0)
-
-    @property
-    def oldest(self) -> int:
-        """The time at which the oldest slice begins; FOREVER if there is none."""
-        return FOREVER if self.slices is None else int(self.slices.times.min(initial=FOREVER))
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which a window ends."""
@@ -137,7 +105,7 @@ class SliceState:
             for own, first in since.items():
                 apart |= (places >= np.repeat(first, sizes))[stays] & own.between(left.times, left.last_times)
             left = merge(self.prepared, left, apart)
-        self.origins = self._origins(left)
+        self.slice_origins = self._origins(left)
         self.slices = replace(left, origins=None).without_empty_keys()
 
     def _origins(self, left: SliceBlock) -> Origins | None:
@@ -146,74 +114,3 @@ class SliceState:
             return None
         keys = np.flatnonzero(left.sizes)
         return Origins(left.origins, np.where(keys < len(self.slices.keys), keys, -1))
-
-    # -- by key ------------------------------------------------------------------------------------------------------
-
-    @property
-    def keys(self) -> list[pa.Table]:
-        """The keys of the slices, in order."""
-        return [] if self.slices is None else [self.slices.keys]
-
-    def selected(self, chosen: Sequence[Flags]) -> SliceState:
-        """Return the state of some keys; there is an array for each table of keys."""
-        made = copy(self)
-        if self.slices is not None:
-            made.slices = self.slices.select(chosen[0][self.slices.codes]).without_empty_keys()
-        return made
-
-    def absorb(self, other: Any) -> None:
-        """Add the state of other keys."""
-        known = [one for one in (self.slices, other.slices) if one is not None]
-        self.slices = concat_by_key(known, self.prepared.loops) if known else None
-
-    # -- as arrays ---------------------------------------------------------------------------------------------------
-
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the state as named arrays."""
-        return {} if self.slices is None or not len(self.slices) else slices_to_arrays(self.slices)
-
-    def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
-        """Return what the last micro-batch changed between the arrays before and after it."""
-        return diff(before, after, self.origins)
-
-    def from_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Continue from the arrays of another state of the same query."""
-        if arrays:
-            self.slices = slices_from_arrays(self.prepared, arrays)
-
-
-def slices_to_arrays(slices: SliceBlock) -> dict[str, npt.NDArray[Any]]:
-    """Return slices, sorted by key and time, as named arrays; each key once."""
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "keys": table_bytes(slices.keys),
-        "sizes": slices.sizes,
-        "times": slices.times,
-    }
-    arrays |= {} if slices.last_times is None else {"last_times": slices.last_times}
-    arrays |= {} if slices.row_counts is None else {"row_counts": slices.row_counts}
-    for number, one in enumerate(slices.partials):
-        arrays[f"shape {number}"] = np.frombuffer(json.dumps(one.shape).encode(), np.uint8)
-        arrays[f"values {number}"] = one.counts.values
-        arrays |= {f"field {number} {place}": field for place, field in enumerate(one.fields)}
-    return arrays
-
-
-def slices_from_arrays(prepared: Prepared, arrays: Mapping[str, npt.NDArray[Any]]) -> SliceBlock:
-    """Return the slices from `slices_to_arrays`."""
-    by = [prepared.schema.field(name) for name in prepared.layout.key_columns]
-    keys = read_table(arrays["keys"])
-    partials = []
-    for number in range(len(prepared.plan.passes)):
-        fields = sorted((int(name.rsplit(" ", 1)[1]), name) for name in arrays if name.startswith(f"field {number} "))
-        shape = shape_from(json.loads(arrays[f"shape {number}"].tobytes()))
-        counts = SliceCounts(arrays[f"values {number}"])
-        partials.append(SlicePartials([arrays[name] for _, name in fields], shape, counts))
-    return SliceBlock(
-        prepared.layout,
-        as_schema(keys, pa.schema(by)) if by else keys,
-        np.repeat(np.arange(len(keys)), arrays["sizes"]),
-        arrays["times"],
-        tuple(partials),
-        arrays.get("last_times"),
-        arrays.get("row_counts"),
-    )

@@ -20,7 +20,8 @@ The arrays of a delta, for each group of windows:
     whole <array>               an array that is neither by item nor by key, if it changed
     reset                       the group starts from nothing; all its arrays are whole
 
-Partials of prefixes have keys and an order of their own, so they are a second group within a group: all names begin with "prefix ".
+The slices of a group have keys and an order of their own, beside those of its rows. So they are a second group within a group: all names
+begin with "slices ".
 
 Places grow, so the distances between them are stored, in the smallest type that holds them.
 """
@@ -47,8 +48,8 @@ TABLES = ("rows", "keys")
 KEYED = ("keys", "sizes", "done")
 ITEMS = ("rows", "times", "last_times", "row_counts", "values", "field")
 MEMORY = "memory"
-PREFIX = "prefix "
-"""Before the names of the arrays of prefixes, and of what changed in them."""
+SLICES = "slices "
+"""Before the names of the arrays of slices, and of what changed in them."""
 MOST_DELTAS = 500
 """A log of more deltas is replaced by a base: to read one takes about as long as a call of the state store."""
 GOLDEN = 0.618034
@@ -90,9 +91,10 @@ def diff(before: Arrays, after: Arrays, origins: Origins | None) -> Arrays:
     >>> patch(before, [delta])["times"].tolist()
     [20, 30, 10]
     """
-    if not before and not after:
+    is_alike = kinds_of(before) == kinds_of(after)
+    if is_alike and "sizes" not in after:  # nothing is stored by key
         return {}
-    if origins is None or kinds_of(before) != kinds_of(after):
+    if origins is None or not is_alike:
         return {RESET: np.empty(0, np.uint8), **{f"{WHOLE}{name}": array for name, array in after.items()}}
     is_new, stays = origins.items < 0, origins.keys >= 0
     places, old_keys = np.flatnonzero(is_new), origins.keys[stays]
@@ -324,22 +326,33 @@ def patch_groups(base: Arrays, deltas: Sequence[Mapping[str, npt.NDArray[Any]]])
     numbers = sorted({number for groups in split for number in groups})
     made: Arrays = {}
     for number in numbers:
-        parts = zip(*(split_prefixes(groups.get(number, {})) for groups in split), strict=True)
-        for prefix, (first, *others) in zip(("", PREFIX), parts, strict=True):
+        parts = zip(*(rows_and_slices(groups.get(number, {})) for groups in split), strict=True)
+        for prefix, (first, *others) in zip(("", SLICES), parts, strict=True):
             made |= {f"{number} {prefix}{name}": array for name, array in patch(first, others).items()}
     return made
 
 
-def split_prefixes(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Arrays]:
-    """Return the arrays of rows, or of slices, and those of prefixes.
+def rows_and_slices(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Arrays]:
+    """Return the arrays of the rows of a group, and those of its slices.
 
-    >>> split_prefixes({"rows": np.zeros(1), "prefix times": np.zeros(2)})
+    >>> rows_and_slices({"rows": np.zeros(1), "slices times": np.zeros(2)})
     ({'rows': array([0.])}, {'times': array([0., 0.])})
     """
     parts: tuple[Arrays, Arrays] = {}, {}
     for name, array in arrays.items():
-        parts[name.startswith(PREFIX)][name.removeprefix(PREFIX)] = array
+        parts[name.startswith(SLICES)][name.removeprefix(SLICES)] = array
     return parts
+
+
+def as_slices(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """Return the arrays of slices under their names in a group."""
+    return {f"{SLICES}{name}": array for name, array in arrays.items()}
+
+
+def diff_group(before: Arrays, after: Arrays, rows: Origins | None = None, slices: Origins | None = None) -> Arrays:
+    """Return the delta of a group of windows between two states, given where its rows and its slices were before."""
+    old, new = rows_and_slices(before), rows_and_slices(after)
+    return diff(old[0], new[0], rows) | as_slices(diff(old[1], new[1], slices))
 
 
 def arrays_by_group(arrays: Mapping[str, npt.NDArray[Any]]) -> Iterator[tuple[int, Arrays]]:

@@ -24,8 +24,8 @@ from sash.state.evolve import StoredState, check_evolves, evolve, stored_state
 from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.late_rows import LateRows
-from sash.state.row_state import StateSize
 from sash.state.state_log import encode_delta, read_log
+from sash.state.stored_items import StateSize
 from sash.state.watermark import MicroBatch
 from sash.state.window_states import StateOptions, WindowStates
 from sash.windows.base import FOREVER, NEVER

@@ -29,9 +29,10 @@ from sash.kernels.array_codec import Arrays
 from sash.state.carried_partials import parts_of
 from sash.state.lives import keeps_forever
 from sash.state.prefix_state import PrefixState
-from sash.state.row_state import RowState, StateSize
+from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.state_log import arrays_by_group
+from sash.state.stored_items import StateSize, StoredItems
 from sash.state.watermark import MicroBatch
 from sash.windows.base import NEVER
 
@@ -130,7 +131,7 @@ class WindowStates:
             self.states[number].from_arrays(own)
 
 
-def arrays_of(states: Sequence[RowState | SliceState]) -> Arrays:
+def arrays_of(states: Sequence[StoredItems]) -> Arrays:
     """Return states as named arrays: the number of the state, then the name in it."""
     arrays: Arrays = {}
     for number, state in enumerate(states):
@@ -150,7 +151,7 @@ def rows_in_time(prepared: Prepared, batch: MicroBatch, since: int = NEVER) -> M
     return batch if in_time.all() else replace(batch, table=batch.table.filter(as_arrow(in_time)))
 
 
-def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:
+def advance(state: StoredItems, batch: MicroBatch) -> pa.Table:
     """Add a micro-batch to a state, compiled or with NumPy. Both store the same."""
     whole = state.prepared
 
@@ -164,9 +165,7 @@ def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:
         state.prepared = whole
 
 
-def new_state(
-    prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None
-) -> RowState | SliceState:
+def new_state(prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None) -> StoredItems:
     """Return an empty state: of slices or of prefixes if that is possible, or else of rows.
 
     Keys are forgotten where windows would need them forever.

@@ -24,7 +24,7 @@ from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock, concat_by_key, cut_each_row, cut_whole
 from sash.kernels.array_codec import decode_arrays, encode_arrays
 from sash.state.row_state import RowState
-from sash.state.slice_state import slices_from_arrays, slices_to_arrays
+from sash.state.stored_items import slices_from_arrays, slices_to_arrays
 from sash.state.watermark import MicroBatch
 from sash.state.window_states import advance
 from sash.windows.base import Span

@@ -25,7 +25,7 @@ def frame(spark: SparkSession) -> DataFrame:
     [
         (sash.Query({"n": agg.sum("y")}, window.rows(2), time="t"), {}, "There is no column 'y'\\. The data has 'id', 'k'"),
         (sash.Query(COUNT, window.rows(2), by="kk", time="t"), {}, "There is no column 'kk'"),
-        (sash.Query(COUNT, window.rows(2), time="s"), {}, "The time column 's' is of type string, but it must hold timestamps"),
+        (sash.Query(COUNT, window.rows(2), time="s"), {}, "The time column 's' holds text, but it must hold timestamps"),
         (sash.Query({"n": agg.sum("s")}, window.rows(2), time="t"), {}, "'n': sum needs numbers, but column 's'"),
         (sash.Query(COUNT, window.time(5), time="t"), {}, "5"),
         (sash.Query(COUNT, window.time("1h"), time="id"), {}, "1h"),

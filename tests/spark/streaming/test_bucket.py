@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.emitted import results_of
 from helpers.pairwise import some
 from helpers.windows import examples, seconds
 from pyspark import SparkFiles
@@ -27,21 +28,20 @@ from sash.spark.streaming import state_cache
 from sash.spark.streaming.bucket import defer
 from sash.spark.streaming.checkpoint import describe_bucket
 from sash.spark.streaming.shards import (
-    CHANGES,
-    SHARDS,
+    LOG,
     STATE,
     Head,
     Shard,
     compressed,
     decompressed,
-    read_deltas,
+    deltas_of,
     read_head,
 )
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.fingerprint import fingerprint_query
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP, HASH
-from sash.workers.packing import GUARD, RESULTS, ROWS, packing, unpacking
+from sash.workers.packing import GUARD, ROWS, packing
 from sash.workers.spread import spread_out
 
 TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
@@ -119,8 +119,7 @@ class Stream:
 
     def _results(self, given: list[Row]) -> list[dict[str, Any]]:
         self.answered += given
-        blobs = pa.record_batch({RESULTS: pa.array([row[RESULTS] for row in given], pa.binary())})
-        return [row for batch in unpacking("")(iter([blobs])) for row in batch.to_pylist()]
+        return results_of(given, self.task.worker.results)
 
     def counted(self, name: str) -> int:
         """Return how many rows were counted so."""
@@ -131,17 +130,22 @@ class Stream:
         return read_head(decompressed(self.tester.peekValueState(STATE, spread_out(self.buckets)[bucket])))
 
     def state(self, bucket: int) -> Any:
-        """Return the bases of a bucket."""
-        return self.tester.peekMapState(SHARDS, spread_out(self.buckets)[bucket])
+        """Return the bases of a bucket, by shard."""
+        return {shard: entry for (shard, number), entry in self.entries(bucket).items() if number == 0}
+
+    def entries(self, bucket: int) -> Any:
+        """Return the logs of a bucket, with old entries."""
+        return self.tester.peekMapState(LOG, spread_out(self.buckets)[bucket])
 
     def changes(self, bucket: int) -> Any:
-        """Return the deltas of a bucket, old ones included."""
-        return self.tester.peekMapState(CHANGES, spread_out(self.buckets)[bucket])
+        """Return the entries with deltas of a bucket, old ones included."""
+        return {place: entry for place, entry in self.entries(bucket).items() if place[1] > 0}
 
     def log(self, bucket: int) -> tuple[bytes, list[bytes]]:
         """Return the base and the deltas of a bucket that has one shard."""
         [shard] = self.head(bucket).shards
-        return decompressed(self.state(bucket)[(shard.number,)]), read_deltas(shard, self.changes(bucket).items())
+        base, *entries = (self.entries(bucket)[(shard.number, number)] for number in range(shard.entries + 1))
+        return decompressed(base), deltas_of(shard, entries, self.head(bucket))
 
     @property
     def held(self) -> list[int]:
@@ -338,7 +342,7 @@ def test_updates_over_slices_are_those_over_rows(seed: int) -> None:
         Stream(windows, mode="update", buckets=2, compiled=compiled, name=f"{seed} {compiled}")
         for compiled in (None, False)
     )
-    chooser = random.Random(seed)
+    chooser, deltas = random.Random(seed), []
     for begin in range(0, 40, 2):
         arrived = [
             (chooser.randint(0, 4), begin - chooser.randint(-40, 150) / 10, chooser.randint(0, 9)) for _ in "12345"
@@ -347,9 +351,10 @@ def test_updates_over_slices_are_those_over_rows(seed: int) -> None:
         timers = [stream.pass_time(begin - 2) for stream in (slices, rows)]
         for found, expected in (batches, timers):
             assert sorted(map(repr, found)) == sorted(map(repr, expected))
+        deltas += [shard.deltas for shard in slices.head(0).shards]
     assert slices.counted("late") == rows.counted("late") > 0
     assert slices.counted("slices") > slices.counted("state_rows") == rows.counted("slices") == 0
-    assert slices.changes(0)  # what micro-batches changed, after the base
+    assert max(deltas) > 0
 
 
 def test_a_late_row_stops_the_stream_again_and_again() -> None:
@@ -403,14 +408,14 @@ def test_a_cached_copy_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPa
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(rows_at((0, 1, 1.0)))
     read: list[int] = []
-    shards = stream.tester.processor.in_worker().shards
-    get = shards.getValue
+    log = stream.tester.processor.in_worker().log
+    get = log.getValue
 
     def counting(key: Any) -> Any:
         read.append(1)
         return get(key)
 
-    monkeypatch.setattr(shards, "getValue", counting)
+    monkeypatch.setattr(log, "getValue", counting)
     stream.batch(rows_at((0, 2, 2.0)))
     assert len(read) == 0
     [cached] = folder.iterdir()
@@ -536,7 +541,7 @@ def test_state_that_was_changed_is_refused(folder: Path) -> None:
     for path in folder.iterdir():
         path.unlink()
     for other in (state[:-20] + bytes(20), b"", state[: len(state) // 2]):
-        stream.tester.updateMapState(SHARDS, 0, {shard: (size, other)})
+        stream.tester.updateMapState(LOG, 0, {(shard, 0): (size, other)})
         with pytest.raises(ValueError, match=r"state of a stream.*start from an intact checkpoint, or from a new one"):
             stream.batch(rows_at((0, 2, 1.0)))
 
@@ -629,12 +634,12 @@ def wide_rows(minute: float, keys: int = 200) -> pa.Table:
 def test_a_micro_batch_writes_what_it_changes(windows: Any) -> None:
     stream = Stream(windows, buckets=1)
     stream.batch(wide_rows(1))
-    base = stream.state(0)[(1,)]
+    base = stream.state(0)[1]
     for number in range(1, 4):
         stream.batch(rows_at((7, 1 + number, 1.0), (1000 + number, 1 + number, 1.0)))
-        assert stream.state(0) == {(1,): base}
+        assert stream.state(0) == {1: base}
         assert len(stream.log(0)[1]) == number
-    assert sum(size for size, _ in stream.changes(0).values()) < base[0]
+    assert sum(map(len, stream.log(0)[1])) < base[0]
 
 
 @pytest.mark.parametrize("name", ["hop", "session", "rows", "several"])
@@ -646,8 +651,9 @@ def test_a_bucket_without_copies_reads_its_log(name: str, monkeypatch: pytest.Mo
         *(rows_at((minute % 5, minute, 1.5)) for minute in range(5, 25)),
     ]
     found, lengths = [], []
-    for cached in (True, False):
+    for cached, most_waiting in ((True, 1 << 14), (False, 1 << 14), (False, 2000), (False, 0)):
         with monkeypatch.context() as patched:
+            patched.setattr(shards_module, "MOST_WAITING", most_waiting)
             if not cached:
                 patched.setattr(state_cache, "read", lambda *_: None)
             stream = Stream(windows.get(name, WINDOWS["several"]), buckets=1)
@@ -658,7 +664,7 @@ def test_a_bucket_without_copies_reads_its_log(name: str, monkeypatch: pytest.Mo
                 if stream.held:
                     lengths.append(len(stream.log(0)[1]))
             found.append([*own, *stream.pass_time(100)])
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2] == found[3]
     assert max(lengths) > 1
     assert 0 in lengths[1:]  # a base replaced the log
 
@@ -679,12 +685,14 @@ def test_an_attempt_that_was_not_committed_leaves_nothing() -> None:
 
 
 def test_a_log_that_was_changed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards_module, "MOST_WAITING", 0)
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(wide_rows(1))
     for minute in (2, 3):
         stream.batch(rows_at((0, minute, 1.0)))
     monkeypatch.setattr(state_cache, "read", lambda *_: None)
     log = stream.changes(0)
+    base = {(1, 0): stream.state(0)[1]}
     first, last = log.values()
     broken = [
         {},
@@ -694,11 +702,13 @@ def test_a_log_that_was_changed_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         {(1, 1): last, (1, 2): first},
     ]
     for other in broken:
-        stream.tester.updateMapState(CHANGES, 0, other)
+        stream.tester.updateMapState(LOG, 0, base | other)
         with pytest.raises(ValueError, match=r"state of a.*start from an intact checkpoint, or from a new one"):
             stream.batch(rows_at((0, 4, 1.0)))
     old = {(1, 3): last, (2, 1): last}  # of an earlier base, or of another shard
-    stream.tester.updateMapState(CHANGES, 0, {**old, **dict(reversed(log.items()))})  # Spark stores them in any order
+    stream.tester.updateMapState(
+        LOG, 0, {**old, **dict(reversed(log.items())), **base}
+    )  # Spark stores them in any order
     stream.batch(rows_at((0, 4, 1.0)))
     assert [row["total"] for row in stream.pass_time(5) if row["k"] == 0] == [3.0]
 
@@ -708,7 +718,7 @@ def test_a_bucket_without_state_has_no_log() -> None:
     stream.batch(wide_rows(1))
     stream.batch(rows_at((0, 2, 1.0)))
     stream.pass_time(5)
-    assert stream.state(0) == stream.changes(0) == {}
+    assert stream.entries(0) == {}
     assert stream.head(0).shards == [Shard()]
     stream.batch(rows_at((0, 6, 1.0)))
     assert [row["total"] for row in stream.pass_time(10)] == [1.0]
@@ -737,7 +747,7 @@ def test_a_large_bucket_is_split_into_shards(name: str, monkeypatch: pytest.Monk
                 own += stream.batch(table)
                 own += stream.pass_time(3 * number)
             shards.append([len(stream.head(bucket).shards) for bucket in (0, 1)])
-            assert {(shard.number,) for shard in stream.head(0).shards if shard.token} == set(stream.state(0))
+            assert {shard.number for shard in stream.head(0).shards if shard.token} == set(stream.state(0))
             found.append(sorted(map(repr, [*own, *stream.pass_time(3000)])))
             assert (stream.counted("rows"), stream.counted("late")) == (900, 0)
             assert stream.tester.handle._timers._key_to_timers == {}
@@ -771,11 +781,11 @@ def test_a_key_that_is_larger_than_a_shard_stays_whole(monkeypatch: pytest.Monke
 
 
 def test_the_state_of_an_older_version_is_refused() -> None:
-    """Version 2 stored one value for a bucket, under the same name, with the same types."""
+    """Older versions stored the head of a bucket under the same name, with the same types."""
     stream = Stream(window.tumbling("5m"), buckets=1)
     older = bytearray(stream.task.new_state().encode(stream.task.fingerprint))
-    older[4:6] = (2).to_bytes(2, "little")
-    message = r"is of version 2 of the format, but this Sash reads version 3: start from"
+    older[4:6] = (3).to_bytes(2, "little")
+    message = r"is of version 3 of the format, but this Sash reads version 4: start from"
     with pytest.raises(ValueError, match=message):
         read_head(bytes(older))
     stream.tester.updateValueState(STATE, GUARD, compressed(bytes(older)))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.cases import SOAK
+from helpers.emitted import results_of
 from pyspark import SparkFiles
 from pyspark.sql import Row, SparkSession
 
@@ -25,7 +26,7 @@ from sash.spark.streaming import state_cache
 from sash.spark.streaming.bucket import STATES, defer
 from sash.spark.streaming.checkpoint import SHARD
 from sash.spark.streaming.initial_state import Regrouping, check_committed
-from sash.spark.streaming.shards import CHANGES, SHARDS, STATE, decompressed
+from sash.spark.streaming.shards import LOG, STATE, decompressed
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import read_state_header, table_bytes
 from sash.state.fingerprint import fingerprint_query
@@ -33,7 +34,7 @@ from sash.state.regroup import agree, split_state
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP, HASH
 from sash.workers.packing import BUCKETS as IN_METADATA
-from sash.workers.packing import GUARD, RESULTS, ROWS, bucket_places, unpacking
+from sash.workers.packing import GUARD, ROWS, bucket_places
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.int64()})
@@ -81,6 +82,7 @@ class Buckets:
 
     def __init__(self, task: StreamTask, states: list[tuple[int, Row]] | None = None) -> None:
         tester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
+        self.task = task
         self.tester = tester(
             defer(task),
             timeMode="EventTime",
@@ -90,6 +92,7 @@ class Buckets:
 
     def restart(self, task: StreamTask) -> None:
         """Continue from the same state with another query."""
+        self.task = task
         self.tester.processor = defer(task)
         self.tester.processor.init(self.tester.handle)
 
@@ -111,12 +114,11 @@ class Buckets:
         return self._results(self.tester.setWatermark(BEGIN // 1000 + int(second * 1000)))
 
     def _results(self, given: list[Row]) -> list[dict[str, Any]]:
-        blobs = pa.record_batch({RESULTS: pa.array([row[RESULTS] for row in given], pa.binary())})
-        return [row for batch in unpacking("")(iter([blobs])) for row in batch.to_pylist()]
+        return results_of(given, self.task.worker.results)
 
     def base(self, group: int) -> bytes:
         """Return the base of a bucket that has one shard."""
-        return decompressed(self.tester.peekMapState(SHARDS, group)[(1,)])
+        return decompressed(self.tester.peekMapState(LOG, group)[(1, 0)])
 
 
 @pytest.fixture
@@ -192,7 +194,7 @@ def test_a_bucket_without_state_knows_that_it_had_no_new_windows() -> None:
     stream = Buckets(task_of(OLDER))
     stream.batch([(0, 21.0, 1)])
     assert len(stream.pass_time(45)) == 2
-    assert stream.tester.peekMapState(SHARDS, 0) == {}
+    assert stream.tester.peekMapState(LOG, 0) == {}
     stream.restart(task_of(NEWER, evolve=True))
     stream.batch([(0, 46.0, 5), (0, 51.0, 6)])
     given = {(row["window"], second_of(row["window_start"])): row for row in stream.pass_time(200)}
@@ -245,8 +247,10 @@ def test_buckets_that_have_changed_at_different_times_cannot_be_joined() -> None
                 GROUP: group,
                 SHARD: 1,
                 STATE: as_struct(stream.tester.peekValueState(STATE, group)),
-                SHARDS: as_struct(stream.tester.peekMapState(SHARDS, group)[(1,)]),
-                CHANGES: None,
+                LOG: [
+                    {"number": number, "user_map_value": as_struct(entry)}
+                    for (_, number), entry in sorted(stream.tester.peekMapState(LOG, group).items())
+                ],
             }
             for group in (0, 1)
         ]

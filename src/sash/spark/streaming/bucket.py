@@ -25,11 +25,9 @@ from sash.columns.read_column import readable
 from sash.engine.bad_times import check_times, split_times
 from sash.spark import COUNTED
 from sash.spark.streaming.shards import (
-    CHANGE_KEY,
-    CHANGES,
+    LOG,
+    LOG_KEY,
     MILLISECOND,
-    SHARD_KEY,
-    SHARDS,
     STATE,
     STORED,
     BucketStore,
@@ -38,18 +36,18 @@ from sash.spark.streaming.shards import (
     decompressed,
 )
 from sash.spark.streaming.stream_task import StreamTask
-from sash.state.codec import as_schema, encode_state, read_state_header, read_table, table_bytes
+from sash.state.codec import as_schema, encode_state, read_state_header, read_table
 from sash.state.evolve import StoredState, check_evolves
 from sash.state.fingerprint import changes, check_same_query
 from sash.state.regroup import join_states
-from sash.state.row_state import StateSize
+from sash.state.stored_items import StateSize
 from sash.state.stream_state import Emitted, first_in_time
-from sash.workers.packing import BUCKETS, GUARD, RESULTS, ROWS
+from sash.workers.packing import BUCKETS, GUARD, ROWS
+from sash.workers.result_arrays import as_emitted
 from sash.workers.worker_function import marked_errors
 
 STATES = "sash_states"
 """The column of the initial state: the states of parts of the keys of a bucket, as bytes."""
-EMITTED = ", ".join([f"{RESULTS} binary", *(f"{name} bigint" for name in COUNTED)])
 
 
 @dataclass
@@ -59,8 +57,7 @@ class BucketProcessor:
     task: StreamTask
     handle: api.StatefulProcessorHandle
     state: api.ValueState
-    shards: api.MapState
-    changes: api.MapState
+    log: api.MapState
 
     def add_rows(self, key: Any, rows: Iterator[Row], times: api.TimerValues) -> Iterator[Row]:
         """Add the rows of a bucket that arrived in this micro-batch."""
@@ -86,7 +83,7 @@ class BucketProcessor:
             self._set_timer(None, None, store.head.due)
 
     def _store(self, bucket: int) -> BucketStore:
-        return BucketStore(self.task, bucket, self.state, self.shards, self.changes)
+        return BucketStore(self.task, bucket, self.state, self.log)
 
     def _guard(self, buckets: int) -> None:
         """Raise ValueError if the checkpoint belongs to a different query. The guard always has state, other buckets may have none."""
@@ -127,24 +124,24 @@ class BucketProcessor:
             written = store.written
             stored += store.store(shard, state)
             counted = self._counted(emitted, state.size, store.written - written)
-            yield self._row(emitted.results, {**counted, "rows": arrived, "bad_times": bad_times})
+            yield from self._rows(emitted.results, {**counted, "rows": arrived, "bad_times": bad_times})
             arrived = bad_times = 0
         store.close(now, stored)
         self._set_timer(before.due, expired, store.head.due)
         if arrived:
-            yield self._row(None, {"rows": arrived, "bad_times": bad_times})
+            yield from self._rows(None, {"rows": arrived, "bad_times": bad_times})
 
     def _counted(self, emitted: Emitted, size: StateSize, written: int) -> dict[str, int]:
         state = {"keys": size.keys, "slices": size.slices, "state_rows": size.rows, "state_bytes": written}
         return {"late": emitted.late, "forgotten": emitted.forgotten, **state}
 
-    def _row(self, results: pa.Table | None, counted: dict[str, int]) -> Row:
-        """Return packed results, and what was counted."""
-        packed = None
-        if results is not None and len(results):
-            declared = pa.Table.from_batches(self.task.worker.as_declared(results))
-            packed = table_bytes(declared).tobytes()
-        return Row(**{RESULTS: packed, **{name: counted.get(name, 0) for name in COUNTED}})
+    def _rows(self, results: pa.Table | None, counted: dict[str, int]) -> Iterator[Row]:
+        """Yield results as arrays or packed, with what was counted in the first row."""
+        parts = [] if results is None else list(self.task.worker.as_declared(results))
+        for part in parts or [None]:
+            emitted = as_emitted(self.task.worker.results, part)
+            yield Row(**emitted, **{name: counted.get(name, 0) for name in COUNTED})
+            counted = {}
 
     def _good_rows(self, table: pa.Table, clock: int) -> tuple[pa.Table, int]:
         """Return the rows with a usable time, and the number of others."""
@@ -181,8 +178,7 @@ def defer(task: StreamTask) -> api.StatefulProcessor:
 
         def init(self, handle: api.StatefulProcessorHandle) -> None:
             """Open the state variables, in the driver too."""
-            shards, log = handle.getMapState(SHARDS, SHARD_KEY, STORED), handle.getMapState(CHANGES, CHANGE_KEY, STORED)
-            self.opened = (handle, handle.getValueState(STATE, STORED), shards, log)
+            self.opened = (handle, handle.getValueState(STATE, STORED), handle.getMapState(LOG, LOG_KEY, STORED))
             self.processor: Any = None
 
         def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: api.TimerValues) -> Iterator[Row]:  # noqa: N802, N803

@@ -25,11 +25,11 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from sash.kernels.array_codec import Arrays
 from sash.spark.arrow_types import arrow_schema
-from sash.spark.streaming.shards import CHANGES, SHARDS, STATE, Head, decompressed, read_deltas, read_head
+from sash.spark.streaming.shards import LOG, STATE, Head, decompressed, deltas_of, read_head
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import read_state_header, read_table
 from sash.state.fingerprint import Fingerprint
-from sash.state.state_log import arrays_by_group, read_log, split_prefixes
+from sash.state.state_log import arrays_by_group, read_log, rows_and_slices
 from sash.state.stream_state import StreamState
 from sash.state.window_states import WINDOWS
 from sash.windows.base import NEVER
@@ -137,14 +137,13 @@ def _variables(properties: str | None) -> list[str]:
 
 
 def read_states(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFrame:
-    """Return the base of each shard, the deltas after it, and what is known of its bucket."""
-    heads, bases, changes = (read_variable(spark, checkpoint, stored, name) for name in (STATE, SHARDS, CHANGES))
+    """Return the log of each shard, and what is known of its bucket."""
+    heads, entries = (read_variable(spark, checkpoint, stored, name) for name in (STATE, LOG))
     known = heads.selectExpr(f"key.{GROUP}", f"value AS {STATE}").filter(f"{GROUP} <> {GUARD}")
-    shards = bases.selectExpr(f"key.{GROUP}", f"user_map_key.shard AS {SHARD}", f"user_map_value AS {SHARDS}")
-    delta = f"struct(user_map_key, user_map_value) AS {CHANGES}"
-    deltas = changes.selectExpr(f"key.{GROUP}", f"user_map_key.shard AS {SHARD}", delta)
-    deltas = deltas.groupBy(GROUP, SHARD).agg(F.collect_list(CHANGES).alias(CHANGES))
-    return known.join(shards, GROUP).join(deltas, [GROUP, SHARD], "left")
+    entry = f"struct(user_map_key.number, user_map_value) AS {LOG}"
+    logs = entries.selectExpr(f"key.{GROUP}", f"user_map_key.shard AS {SHARD}", entry)
+    logs = logs.groupBy(GROUP, SHARD).agg(F.array_sort(F.collect_list(LOG)).alias(LOG))
+    return known.join(logs.filter(f"{LOG}[0].number = 0"), GROUP)  # of a shard that was removed, old deltas may be left
 
 
 def read_heads(spark: SparkSession, checkpoint: str, stored: Stored) -> tuple[Fingerprint | None, list[Head]]:
@@ -192,10 +191,8 @@ def base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes], str | None
     """Return the base of a shard, the deltas after it, and the token that the head of its bucket names."""
     head = read_head(decompressed(tuple(row[STATE].values())))
     [shard] = [one for one in head.shards if one.number == row[SHARD]]
-    log = [
-        (tuple(delta["user_map_key"].values()), tuple(delta["user_map_value"].values())) for delta in row[CHANGES] or ()
-    ]
-    return decompressed(tuple(row[SHARDS].values())), read_deltas(shard, log), shard.token
+    base, *entries = [tuple(entry["user_map_value"].values()) for entry in row[LOG] if entry["number"] <= shard.entries]
+    return decompressed(base), deltas_of(shard, entries, head), shard.token
 
 
 def rows_of(batches: Batches) -> Iterator[dict[str, Any]]:
@@ -211,7 +208,7 @@ def describe_bucket(bucket: int, base: bytes, deltas: Sequence[bytes], token: st
     """
     state, header = read_log(base, deltas, token)
     for _, arrays in arrays_by_group(state):
-        for part in filter(None, split_prefixes(arrays)):
+        for part in (part for part in rows_and_slices(arrays) if "sizes" in part):
             yield _describe_group(bucket, {**part, WINDOWS: arrays[WINDOWS]}, header, schema)
 
 

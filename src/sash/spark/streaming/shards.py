@@ -1,8 +1,10 @@
 """BucketStore: the state of a bucket in the state store, in shards.
 
-    sash_state     one small value: the watermark, and what is stored of each shard
-    sash_shards    by shard: a base, which is its whole state
-    sash_changes   by shard and number: a delta for each micro-batch since the base
+    sash_state   one small value, the head: the watermark, what is stored of each shard, and the newest deltas
+    sash_log     by shard and number: 0 is a base, which is the whole state of the shard; the others are deltas of the micro-batches since
+
+A call of the state store takes longer than all work on a small delta. So the head holds deltas until they are `MOST_WAITING` bytes; then they
+are stored together.
 
 A bucket begins as one shard. A shard that grows beyond `MOST_BYTES` is split in two by the hash of its keys. So a micro-batch makes few
 calls while the state is small, and no call holds much memory when it is large. Only shards with new rows, or with results that are due,
@@ -11,7 +13,7 @@ are read and written. Bases and deltas are read only if this machine has no copy
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,7 +24,7 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from sash.columns.buffers import as_arrow, as_numpy
 from sash.engine.row_block import KEY_HASH
-from sash.kernels.array_codec import encode_arrays, read_header
+from sash.kernels.array_codec import decode_arrays, encode_arrays, read_header
 from sash.spark.streaming import state_cache
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import REMEDY, WHAT
@@ -32,15 +34,16 @@ from sash.state.state_log import is_due
 from sash.state.stream_state import StreamState, first_in_time
 from sash.windows.base import FOREVER, Ints
 
-STATE, SHARDS, CHANGES = "sash_state", "sash_shards", "sash_changes"
+STATE, LOG = "sash_state", "sash_log"
 """The state variables of a bucket."""
 # As types: Spark would send a string to the JVM to be parsed, twice, in each task.
 STORED = StructType([StructField("size", LongType()), StructField("state", BinaryType())])
-SHARD_KEY = StructType([StructField("shard", LongType())])
-CHANGE_KEY = StructType([StructField("shard", LongType()), StructField("number", LongType())])
+LOG_KEY = StructType([StructField("shard", LongType()), StructField("number", LongType())])
 COMPRESSION = "zstd"
 MOST_BYTES = 1 << 23
 """A shard with a larger base is split."""
+MOST_WAITING = 1 << 14
+"""The head of a bucket holds at most this many bytes of deltas: it is read and written in each micro-batch."""
 MOST_BITS = 16
 """The bits of a hash that decide in which shard a key is: the upper half of 32, since the bucket follows from the lower ones."""
 MILLISECOND = 1_000_000
@@ -60,7 +63,9 @@ class Shard(NamedTuple):
     base_bytes: int = 0
     log_bytes: int = 0
     deltas: int = 0
-    """How many deltas came after the base. Those with higher numbers are old."""
+    """How many deltas came after the base."""
+    entries: int = 0
+    """How many entries of the log hold deltas. Those with higher numbers are old. The deltas after them are in the head."""
 
     @property
     def bits(self) -> int:
@@ -76,6 +81,8 @@ class Head:
     shards: list[Shard] = field(default_factory=lambda: [Shard()])
     query: Fingerprint | None = None
     """The fingerprint of the query, if a shard has no state that has it."""
+    waiting: dict[int, list[bytes]] = field(default_factory=dict)
+    """By shard: deltas that are stored here."""
 
     @property
     def due(self) -> int | None:
@@ -84,13 +91,28 @@ class Head:
 
     def encode(self) -> bytes:
         """Return it as bytes."""
-        return encode_arrays({}, {"watermark": self.watermark, "shards": self.shards, "head": self.query})
+        waiting = [(number, delta) for number, deltas in self.waiting.items() for delta in deltas]
+        more = {"watermark": self.watermark, "shards": self.shards, "head": self.query}
+        return encode_deltas([delta for _, delta in waiting], waiting=[number for number, _ in waiting], **more)
 
 
 def read_head(data: bytes) -> Head:
     """Return the head from its bytes. Raise ValueError if they are damaged or of another version."""
     header = read_header(data, WHAT, REMEDY)
-    return Head(header["watermark"], [Shard(*shard) for shard in header["shards"]], header["head"])
+    head = Head(header["watermark"], [Shard(*shard) for shard in header["shards"]], header["head"])
+    for number, delta in zip(header["waiting"], decode_deltas(data), strict=True):
+        head.waiting.setdefault(number, []).append(delta)
+    return head
+
+
+def encode_deltas(deltas: Sequence[bytes], **described: Any) -> bytes:
+    """Return deltas as bytes."""
+    return encode_arrays({str(place): np.frombuffer(delta, np.uint8) for place, delta in enumerate(deltas)}, described)
+
+
+def decode_deltas(data: bytes) -> list[bytes]:
+    """Return the deltas from `encode_deltas`. Raise ValueError if they are damaged."""
+    return [array.tobytes() for array in decode_arrays(data, read_header(data, WHAT, REMEDY)).values()]
 
 
 @dataclass
@@ -100,8 +122,7 @@ class BucketStore:
     task: StreamTask
     bucket: int
     state: api.ValueState
-    shards: api.MapState
-    changes: api.MapState
+    log: api.MapState
 
     def __post_init__(self) -> None:
         """Read what is known of the bucket."""
@@ -109,6 +130,8 @@ class BucketStore:
         self.is_new = stored is None
         # Spark's watermark starts at 1970.
         self.head = Head(first_in_time(self.task.prepared(), 0)) if stored is None else read_head(decompressed(stored))
+        self.waiting = {number: list(deltas) for number, deltas in self.head.waiting.items()}
+        """By shard: the deltas that the next head holds."""
         self.written = 0
         """How many bytes this micro-batch has written."""
 
@@ -139,8 +162,9 @@ class BucketStore:
         try:
             state.decode(cached or b"", task.fingerprint)
         except ValueError:  # not cached, or damaged
-            base = decompressed(self.shards.getValue((shard.number,)))
-            deltas = read_deltas(shard, self.changes.iterator() if shard.deltas else ())
+            base = decompressed(self.log.getValue((shard.number, 0)))
+            entries = [self.log.getValue((shard.number, number)) for number in range(1, shard.entries + 1)]
+            deltas = deltas_of(shard, entries, head)
             state.decode_log(base, deltas, task.fingerprint, shard.token, evolves=task.evolve)
         state.watermark = max(state.watermark, head.watermark)
         return state
@@ -156,9 +180,20 @@ class BucketStore:
         if delta is None or is_due(shard.base_bytes, log_bytes, deltas, self.bucket + shard.number):
             return self.store_base(shard, state, token)
         data = state.encode(self.task.fingerprint, token)
-        self.changes.updateValue((shard.number, deltas), self._count(compressed(delta)))
+        entries = shard.entries + self._append(shard, delta)
         state_cache.write(self._place(shard), token, data)
-        return [Shard(shard.number, token, due_in_milliseconds(state), shard.base_bytes, log_bytes, deltas)]
+        return [Shard(shard.number, token, due_in_milliseconds(state), shard.base_bytes, log_bytes, deltas, entries)]
+
+    def _append(self, shard: Shard, delta: bytes) -> int:
+        """Add a delta to those that wait, or store them. Return how many entries the log has more."""
+        own = self.waiting.setdefault(shard.number, [])
+        own.append(delta)
+        if sum(len(waiting) for deltas in self.waiting.values() for waiting in deltas) <= MOST_WAITING:
+            self._count(compressed(delta))
+            return 0
+        stored = compressed(encode_deltas(self.waiting.pop(shard.number)))
+        self.log.updateValue((shard.number, shard.entries + 1), self._count(stored))
+        return 1
 
     def store_base(self, shard: Shard, state: StreamState, token: str) -> list[Shard]:
         """Store the whole state of a shard. Return the shard, or its halves if it was split."""
@@ -166,7 +201,8 @@ class BucketStore:
         if len(data) > MOST_BYTES and shard.bits < MOST_BITS and state.size.keys > 1:
             self._remove(shard)
             return self._split(shard, state)
-        self.shards.updateValue((shard.number,), self._count(compressed(data)))
+        self.waiting.pop(shard.number, None)
+        self.log.updateValue((shard.number, 0), self._count(compressed(data)))
         state_cache.write(self._place(shard), token, data)
         return [Shard(shard.number, token, due_in_milliseconds(state), len(data))]
 
@@ -183,17 +219,18 @@ class BucketStore:
     def close(self, watermark: int, shards: list[Shard]) -> None:
         """Store what is known of the bucket after a micro-batch. The watermark stays if nothing else is left."""
         if all(shard.token is None for shard in shards):
-            if any(shard.deltas for shard in self.head.shards):
-                self.changes.clear()
+            if any(shard.token is not None for shard in self.head.shards):
+                self.log.clear()  # old entries, too
             shards = [Shard()]
         is_empty = any(shard.token is None for shard in shards)
-        self.head = Head(watermark, shards, self.task.fingerprint if is_empty else None)
+        self.head = Head(watermark, shards, self.task.fingerprint if is_empty else None, self.waiting)
         self.state.update(compressed(self.head.encode()))
 
     def _remove(self, shard: Shard) -> None:
         """Remove the base of a shard, and its copy. Its deltas are old from now on."""
+        self.waiting.pop(shard.number, None)
         if shard.token is not None:
-            self.shards.removeKey((shard.number,))
+            self.log.removeKey((shard.number, 0))
             state_cache.remove(self._place(shard))
 
     def _count(self, stored: tuple[int, bytes]) -> tuple[int, bytes]:
@@ -224,15 +261,10 @@ def due_in_milliseconds(state: StreamState) -> int | None:
     return max(-((offset - due) * tick // MILLISECOND), 1)
 
 
-def read_deltas(shard: Shard, stored: Iterable[tuple[Any, Any]]) -> list[bytes]:
-    """Return the deltas of a shard in order. Spark stores those of all shards, in any order, and old ones too."""
-    return [decompressed(value) for _, value in sorted(_own(shard, stored))]
-
-
-def _own(shard: Shard, stored: Iterable[tuple[Any, Any]]) -> Iterator[tuple[int, Any]]:
-    for (number, place), value in stored:
-        if number == shard.number and place <= shard.deltas:
-            yield int(place), value
+def deltas_of(shard: Shard, entries: Iterable[Any], head: Head) -> list[bytes]:
+    """Return the deltas of a shard in order: those in the entries of its log, and those in the head."""
+    stored = [delta for entry in entries for delta in decode_deltas(decompressed(entry))]
+    return [*stored, *head.waiting.get(shard.number, ())]
 
 
 def compressed(state: bytes) -> tuple[int, bytes]:

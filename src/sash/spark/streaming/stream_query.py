@@ -1,7 +1,7 @@
-"""StreamQuery: a query on a streaming DataFrame. Rows packed by bucket, one stateful operator, results unpacked.
+"""StreamQuery: a query on a streaming DataFrame. Rows packed by bucket, one stateful operator, results as arrays.
 
-    rows ──► packed by bucket ──► transformWithState ──► results unpacked
-             mapInArrow           bucket.py, RocksDB     mapInArrow
+    rows ──► packed by bucket ──► transformWithState ──► results as arrays ──► rows
+             mapInArrow           bucket.py, RocksDB     inline, or mapInArrow if results have lists, maps or structs
 
 With a state for each key, Spark would call Python for each key of each micro-batch. A bucket holds many keys, and their state
 is one value. The number of buckets is part of the state.
@@ -22,7 +22,16 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from sash.aggregates.sql import quote
 from sash.columns.read_column import readable_schema
@@ -44,7 +53,7 @@ from sash.spark.groups import hash_of, plain_names
 from sash.spark.local_session import ROCKSDB, STORE
 from sash.spark.private import tasks_with_state, watermark_delay, with_watermark_delay
 from sash.spark.spark_query import SparkQuery, read_schema
-from sash.spark.streaming.bucket import EMITTED, defer
+from sash.spark.streaming.bucket import defer
 from sash.spark.streaming.initial_state import initial_state
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
@@ -54,6 +63,7 @@ from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
 from sash.workers.own_columns import GROUP, HASH, TICKS
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
+from sash.workers.result_arrays import VALID, VALUES, array_names, fit_arrays
 
 OPERATOR_MODE = "append"
 """Spark only compares it with that of the checkpoint. It is the same for all modes, so that Sash reports a changed mode itself."""
@@ -116,10 +126,34 @@ class StreamQuery(SparkQuery):
         pack = packing(names, self.query.title, tasks_with_state(self.buckets))
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
         processor, states = defer(self.task), initial_state(self)
-        emitted = packed.groupBy(GROUP).transformWithState(processor, EMITTED, OPERATOR_MODE, "EventTime", states)
+        emitted = packed.groupBy(GROUP).transformWithState(processor, self.emitted, OPERATOR_MODE, "EventTime", states)
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         metrics = self.options["metrics"] or next(_metrics_names)
-        return emitted.observe(metrics, *counts).select(RESULTS).mapInArrow(unpacking(self.query.title), self.results)
+        return self._as_rows(emitted.observe(metrics, *counts))
+
+    @property
+    def emitted(self) -> StructType:
+        """The columns of the operator: results, as arrays or packed, and counts."""
+        counts = [StructField(name, LongType()) for name in COUNTED]
+        if not fit_arrays(self.worker.results):
+            return StructType([StructField(RESULTS, BinaryType()), *counts])
+        kinds = [kind for field in self.results for kind in (field.dataType, BooleanType())]
+        names = array_names(len(self.results))
+        arrays = [StructField(name, ArrayType(kind)) for name, kind in zip(names, kinds, strict=True)]
+        return StructType([*arrays, *counts])
+
+    def _as_rows(self, emitted: DataFrame) -> DataFrame:
+        """Return the results as rows."""
+        if not fit_arrays(self.worker.results):
+            return emitted.select(RESULTS).mapInArrow(unpacking(self.query.title), self.results)
+        zipped = emitted.select(F.inline(F.arrays_zip(*array_names(len(self.results)))))
+        columns = [
+            F.when(F.coalesce(F.col(f"{VALID}{place}"), F.lit(True)), F.col(f"{VALUES}{place}")).alias(
+                field.name, metadata=field.metadata
+            )
+            for place, field in enumerate(self.results)
+        ]
+        return zipped.select(*columns)
 
     @property
     def results(self) -> StructType:

@@ -1,0 +1,228 @@
+"""StoredItems: what a stream remembers of some windows, by key and time: rows, slices, or slices of older rows and the rows after them.
+
+    rows      ●●●●●●●●●●●●●●│●●●●●●●●●
+    slices    ├───┼─────────┤ rows
+
+What is stored of the rows that have arrived is the policy of a subclass: RowState, SliceState or PrefixState. Here is what follows from the
+items alone: their keys, how many they are, their arrays, and how they are split and joined by key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sash.columns.buffers import as_arrow
+from sash.engine.group_ids import number_keys
+from sash.engine.partials import SliceCounts, SlicePartials
+from sash.engine.prepare import Prepared
+from sash.engine.slice_block import SliceBlock, concat_by_key
+from sash.kernels.array_codec import Arrays
+from sash.kernels.fused_partial import shape_from
+from sash.state.codec import as_schema, read_table, table_bytes
+from sash.state.state_log import Origins, as_slices, diff_group, rows_and_slices
+from sash.state.watermark import MicroBatch
+from sash.windows.base import FOREVER, NEVER, Flags, Ints, Items, Memory, Span
+
+
+class StateSize(NamedTuple):
+    """How much a state holds."""
+
+    keys: int = 0
+    slices: int = 0
+    rows: int = 0
+
+
+@dataclass
+class StoredItems:
+    """Rows and slices by key and time, and the memory of windows for each key with rows.
+
+    With `update`, windows are emitted whenever a row changes them, rather than once when they are final. `rows_before` is the
+    number of rows that each key had before the stream begins, for windows that count rows. With `forget`, in ticks, the newest row
+    of each key that windows have seen is stored, so that the end of its life is known (see `lives.py`).
+    """
+
+    stores_rows: ClassVar[bool] = True
+    stores_partials: ClassVar[bool] = False
+    prepared: Prepared
+    update: bool = False
+    rows_before: int = 0
+    forget: int | None = None
+
+    def __post_init__(self) -> None:
+        """Start empty."""
+        self.rows: pa.Table = self.prepared.no_rows
+        self.dropped = 0
+        """The number of rows that are not stored any more, from which error messages count."""
+        self.sizes: Ints = np.zeros(0, np.int64)
+        """By key: the number of stored rows."""
+        self.done: Ints = np.zeros(0, np.int64)
+        """By key: the number of these that are context."""
+        self.memory: dict[str, Memory] = {name: window.memory.new(0) for name, window in self._windows.items()}
+        self.slices: SliceBlock | None = None
+        self.row_origins: Origins | None = None
+        """Where the rows were before the last micro-batch."""
+        self.slice_origins: Origins | None = None
+        """Where the slices were before the last micro-batch; None if there were none."""
+        self.forgotten = 0
+        """How often a key was dropped because it had no rows for so long."""
+
+    def advance(self, batch: MicroBatch) -> pa.Table:
+        """Add a micro-batch. Return the results that are complete with it."""
+        raise NotImplementedError
+
+    def due(self, now: int) -> int:
+        """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
+        raise NotImplementedError
+
+    @property
+    def _windows(self) -> Any:
+        return self.prepared.plan.windows
+
+    def __len__(self) -> int:
+        """Return the number of stored rows and slices."""
+        return len(self.rows) + (0 if self.slices is None else len(self.slices))
+
+    @property
+    def size(self) -> StateSize:
+        """What is stored; a key may have slices, rows, or both."""
+        by, counts = self.prepared.query.by, (len(self.sizes), 0 if self.slices is None else len(self.slices.keys))
+        keys = max(counts)
+        if by and all(counts):
+            both = pa.concat_tables([table.select(by) for table in self.keys])
+            _, keys = number_keys(both, by, self.prepared.loops)
+        return StateSize(keys, len(self) - len(self.rows), len(self.rows))
+
+    @property
+    def oldest(self) -> int:
+        """The time of the oldest row or slice; FOREVER if there is none."""
+        assert self.prepared.time is not None
+        times = self.prepared.time.read(self.rows[self.prepared.time.name])
+        of_slices = times[:0] if self.slices is None else self.slices.times
+        return int(min(times.min(initial=FOREVER), of_slices.min(initial=FOREVER)))
+
+    # -- by key ------------------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> list[pa.Table]:
+        """The keys of the rows, in order, and those of the slices."""
+        first_rows = np.cumsum(self.sizes) - self.sizes
+        of_rows = [self.rows.select(self.prepared.layout.key_columns).take(as_arrow(first_rows))]
+        return [*(of_rows if self.stores_rows else []), *([] if self.slices is None else [self.slices.keys])]
+
+    def selected(self, chosen: Sequence[Flags]) -> Self:
+        """Return the state of some keys; there is an array for each table of keys."""
+        made = copy(self)
+        if self.stores_rows:
+            own = chosen[0]
+            made.rows = self.rows.filter(as_arrow(np.repeat(own, self.sizes))).combine_chunks()
+            made.sizes, made.done = self.sizes[own], self.done[own]
+            made.memory = {
+                name: {part: values[own] for part, values in one.items()} for name, one in self.memory.items()
+            }
+        if self.slices is not None:
+            made.slices = self.slices.select(chosen[-1][self.slices.codes]).without_empty_keys()
+        return made
+
+    def absorb(self, other: Any) -> None:
+        """Add the state of other keys."""
+        self.rows = pa.concat_tables([self.rows, other.rows]).combine_chunks()
+        self.dropped += other.dropped
+        self.sizes, self.done = np.concatenate([self.sizes, other.sizes]), np.concatenate([self.done, other.done])
+        self.memory = {
+            name: {part: np.concatenate([values, other.memory[name][part]]) for part, values in one.items()}
+            for name, one in self.memory.items()
+        }
+        known = [one for one in (self.slices, other.slices) if one is not None]
+        self.slices = concat_by_key(known, self.prepared.loops) if known else None
+
+    # -- as arrays ---------------------------------------------------------------------------------------------------
+
+    def to_arrays(self) -> Arrays:
+        """Return the state as named arrays."""
+        arrays: Arrays = {}
+        if self.stores_rows:
+            arrays = {
+                "rows": table_bytes(self.rows),
+                "sizes": self.sizes,
+                "done": self.done,
+                "dropped": np.array([self.dropped]),
+            }
+            for name, window in self._windows.items():
+                for part in window.memory.parts:
+                    arrays[f"memory {name} {part}"] = window.memory.encode(self.memory[name][part])
+        return (
+            arrays if self.slices is None or not len(self.slices) else arrays | as_slices(slices_to_arrays(self.slices))
+        )
+
+    def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
+        """Return what the last micro-batch changed between the arrays before and after it."""
+        return diff_group(before, after, self.row_origins, self.slice_origins)
+
+    def from_arrays(self, arrays: Arrays) -> None:
+        """Continue from the arrays of another state of the same query."""
+        rows, slices = rows_and_slices(arrays)
+        if self.stores_rows:
+            self.rows = as_schema(read_table(rows["rows"]), self.prepared.schema)
+            self.sizes, self.done, self.dropped = rows["sizes"], rows["done"], int(rows["dropped"][0])
+            for name, window in self._windows.items():
+                for part in window.memory.parts:
+                    self.memory[name][part] = window.memory.decode(rows[f"memory {name} {part}"])
+        self.slices = slices_from_arrays(self.prepared, slices) if slices else None
+
+
+def first_due(
+    prepared: Prepared, times: Ints, sizes: Ints, done: Ints, now: int, last_times: Ints | None = None
+) -> int:
+    """Return the earliest watermark after now at which stored rows or slices emit something, or can be dropped."""
+    if not len(sizes):
+        return FOREVER
+    firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    limit = np.full(len(sizes), now, np.int64)
+    span = Span(done, done, np.full(len(sizes), NEVER, np.int64), limit, limit)
+    items = Items(times, firsts, span, prepared.unit, last_times=last_times)
+    return min(window.due(items) for window in prepared.plan.windows.values())
+
+
+def slices_to_arrays(slices: SliceBlock) -> dict[str, npt.NDArray[Any]]:
+    """Return slices, sorted by key and time, as named arrays; each key once."""
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "keys": table_bytes(slices.keys),
+        "sizes": slices.sizes,
+        "times": slices.times,
+    }
+    arrays |= {} if slices.last_times is None else {"last_times": slices.last_times}
+    arrays |= {} if slices.row_counts is None else {"row_counts": slices.row_counts}
+    for number, one in enumerate(slices.partials):
+        arrays[f"shape {number}"] = np.frombuffer(json.dumps(one.shape).encode(), np.uint8)
+        arrays[f"values {number}"] = one.counts.values
+        arrays |= {f"field {number} {place}": field for place, field in enumerate(one.fields)}
+    return arrays
+
+
+def slices_from_arrays(prepared: Prepared, arrays: Mapping[str, npt.NDArray[Any]]) -> SliceBlock:
+    """Return the slices from `slices_to_arrays`."""
+    by = [prepared.schema.field(name) for name in prepared.layout.key_columns]
+    keys = read_table(arrays["keys"])
+    partials = []
+    for number in range(len(prepared.plan.passes)):
+        fields = sorted((int(name.rsplit(" ", 1)[1]), name) for name in arrays if name.startswith(f"field {number} "))
+        shape = shape_from(json.loads(arrays[f"shape {number}"].tobytes()))
+        counts = SliceCounts(arrays[f"values {number}"])
+        partials.append(SlicePartials([arrays[name] for _, name in fields], shape, counts))
+    return SliceBlock(
+        prepared.layout,
+        as_schema(keys, pa.schema(by)) if by else keys,
+        np.repeat(np.arange(len(keys)), arrays["sizes"]),
+        arrays["times"],
+        tuple(partials),
+        arrays.get("last_times"),
+        arrays.get("row_counts"),
+    )
