@@ -154,9 +154,12 @@ class Kernel:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         results = self._new_results((rows,))
-        steps, starts = cut_into_lanes(rows, length, self.design.lanes)
-        self._slide_lanes(columns, length, steps, starts, results, validity)
-        return results if self.spec.marks else self._null_if_few(results, np.array([0, rows]), length)
+        if self.spec.marks:
+            self._slide_lanes(columns, length, rows, [0], results, validity)
+            return results
+        firsts = np.array([0, rows])
+        self._slide_keys_into(columns, firsts, length, results)
+        return self._null_if_few(results, firsts, length)
 
     def slide_keys(
         self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS, ahead: int = 0
@@ -174,13 +177,8 @@ class Kernel:
         arrays = [empty_array((rows + abs(ahead),), dtype) for dtype in dtypes]
         begin, shown = max(0, -ahead), max(0, ahead)
         results = [ResultColumn(array[begin : begin + rows], None) for array in arrays]
-        calls, alone = deal_to_lanes(firsts, self.design.lanes)
         try:
-            for steps, starts in calls:
-                self._slide_lanes(columns, length, steps, starts, results)
-            for first, end in zip(firsts[alone].tolist(), firsts[1:][alone].tolist(), strict=True):
-                steps, starts = cut_into_lanes(end - first, length, self.design.lanes)
-                self._slide_lanes(columns, length, steps, [first + start for start in starts], results)
+            self._slide_keys_into(columns, firsts, length, results)
         except FailedWithoutRowError:
             return self._slide_each_key(columns, firsts, length, validity, ahead)  # which finds the row, if it has one
         answers = self._null_if_few(results, firsts, length)
@@ -190,6 +188,15 @@ class Kernel:
             ResultColumn(array[shown : shown + rows], answer.shifted_bits(ahead))
             for array, answer in zip(arrays, answers, strict=True)
         ]
+
+    def _slide_keys_into(self, columns: Columns, firsts: Positions, length: int, results: Results) -> None:
+        """Write the aggregates over the newest `length` rows of each key."""
+        calls, alone = deal_to_lanes(firsts, self.design.lanes)
+        for steps, starts in calls:
+            self._slide_lanes(columns, length, steps, starts, results)
+        for first, end in zip(firsts[alone].tolist(), firsts[1:][alone].tolist(), strict=True):
+            steps, starts = cut_into_lanes(end - first, length, self.design.lanes)
+            self._slide_lanes(columns, length, steps, [first + start for start in starts], results)
 
     def _slide_each_key(self, columns: Columns, firsts: Positions, length: int, validity: Bits, ahead: int) -> Results:
         """Return the results of each key's rows, one after the other."""

@@ -8,6 +8,7 @@ from typing import Any
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
 from sash.kernels import loops
+from sash.kernels.exact_sums import ExactSumKernel, suits
 from sash.kernels.fused_partial import Shape
 from sash.kernels.kernel import Kernel
 from sash.kernels.numpy_kernel import NumpyKernel
@@ -44,6 +45,8 @@ def column_kernel(
     if algorithm.sorted_in_advance is not None and aggregates[0].laws.place is None:
         return RankKernel(aggregates, inputs)
     lanes = count_lanes(algorithm, length) if loop is loops.slide_rows and not nullable else 1
+    if loop is loops.slide_rows and not nullable and over is None and suits(algorithm, aggregates, inputs):
+        return ExactSumKernel(algorithm, aggregates, inputs, loop, lanes=lanes)
     return Kernel(algorithm, aggregates, inputs, loop, nullable=nullable, lanes=lanes, over=over)
 
 
