@@ -60,6 +60,7 @@ NO_CLAIM = {
     "A slow one gets fewer messages",
     "a slow task runs twice",
     "512 KB per bucket",  # advice
+    "1 GB of memory and two million results",  # tests/live/test_query_process.py
     "about twice its share of rows",  # tests/spark/batch/test_ranges.py
     '"500ms"',
     "Flat and Fast Index Traverser",
