@@ -265,7 +265,7 @@ def declared_options(options_class: Any) -> dict[str, tuple[Any, Option]]:
     """Return the type and the declaration of each option, by name.
 
     >>> [name for name in declared_options(TableOptions)]
-    ['compiled', 'wide', 'threads', 'at', 'at_time', 'future']
+    ['compiled', 'wide', 'threads', 'at', 'at_time', 'future', 'on_bad_time']
     """
     return {name: get_args(annotation)[:2] for name, annotation in options_class.__annotations__.items()}
 
@@ -276,7 +276,7 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
     Raises TypeError or ValueError if an option does not exist, does not apply to this data, or has a wrong value.
 
     >>> dict(read_options(TableOptions, {"threads": 2}))
-    {'compiled': None, 'wide': False, 'threads': 2, 'at': None, 'at_time': None, 'future': False}
+    {'compiled': None, 'wide': False, 'threads': 2, 'at': None, 'at_time': None, 'future': False, 'on_bad_time': 'error'}
     """
     declared = declared_options(options_class)
     for name in given:

@@ -275,7 +275,7 @@ def only_time(columns: list[str]) -> str:
     problem = several if columns else "No column of the data holds times"
     advice = 'Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time="ts").'
     if not columns:
-        from sash.engine.time_column import CONVERT  # noqa: PLC0415 — declaring a query needs no engine
+        from sash.engine.time_column import how_to_convert  # noqa: PLC0415 — declaring a query needs no engine
 
-        advice = f"{advice} If it is text: {CONVERT}"
+        advice = f"{advice} If it is text: {how_to_convert('ts')}"
     raise ValueError(f"{problem}, and the query does not name one. {advice}")

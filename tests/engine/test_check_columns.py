@@ -45,7 +45,7 @@ NESTED = pa.schema({"x": pa.list_(pa.int64()), "key": pa.list_view(pa.string_vie
         ({"by": "key", "aggregates": {"n": agg.count()}}, NESTED, r"The key 'key' is of type list_view<item: string_view>, whose values"),
         ({"order_by": "x", "aggregates": {"n": agg.count()}}, NESTED, r"order_by needs values with an order, but column 'x' is of type list<"),
         ({"time": "x"}, ROWS, r"The time column 'x' is of type double, but it must hold timestamps, dates or integers"),
-        ({"time": "s"}, ROWS, r"The time column 's' is of type string"),
+        ({"time": "s"}, ROWS, r"The time column 's' holds text, but it must hold timestamps, dates or integers. Convert it: pd.to_datetime\(df\[.s.\]"),
         ({"windows": window.time(5), "time": "ts"}, ROWS, r"5 has no unit, but column 'ts' holds times. Add a unit"),
         ({"windows": window.time("5s"), "time": "t"}, ROWS, r"5s is a duration, but column 't' holds integers. Use a number"),
         ({"windows": window.session("5s"), "time": "t"}, ROWS, r"5s is a duration, but column 't' holds integers"),

@@ -14,11 +14,7 @@ from sash.durations import TimeUnit
 from sash.windows.base import Ints
 
 TICKS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
-CONVERT = (
-    'Convert it: pd.to_datetime(df["ts"], format="%d/%m/%Y %H:%M") in pandas, pl.col("ts").str.to_datetime("%d/%m/%Y %H:%M") in Polars, '
-    "pyarrow.compute.strptime in Arrow, to_timestamp in Spark, ON strptime(ts, '%d/%m/%Y %H:%M') in SQL, and --time-format for the command sash."
-)
-"""What to do with times that are text."""
+FORMAT = "%d/%m/%Y %H:%M"
 
 
 @dataclass(frozen=True)
@@ -69,6 +65,15 @@ class TimeColumn:
             ) from error
 
 
+def how_to_convert(name: str) -> str:
+    """Return what to do with a column of times that are text."""
+    return (
+        f'Convert it: pd.to_datetime(df["{name}"], format="{FORMAT}") in pandas, pl.col("{name}").str.to_datetime("{FORMAT}") in Polars, '
+        f"pyarrow.compute.strptime in Arrow, to_timestamp in Spark, ON strptime({name}, '{FORMAT}') in SQL, and --time-format for the "
+        "command sash."
+    )
+
+
 def time_column(name: str, dtype: pa.DataType) -> TimeColumn:
     """Return a time column of an Arrow type. Raise TypeError if the type holds no times.
 
@@ -85,7 +90,7 @@ def time_column(name: str, dtype: pa.DataType) -> TimeColumn:
         case "time":
             message = f"The time column {name!r} holds times of day ({dtype}), which repeat every day. Add the date."
         case "string":
-            message = f"The time column {name!r} holds text, but it must hold timestamps, dates or integers. {CONVERT}"
+            message = f"The time column {name!r} holds text, but it must hold timestamps, dates or integers. {how_to_convert(name)}"
         case _:
             message = (
                 f"The time column {name!r} is of type {dtype}, but it must hold timestamps, dates or integers. Cast it."

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 
 from sash.kernels.fuse_expressions import ExpressionRewriter, FusionSpec, item, unsigned
-from sash.kernels.read import FunctionSource
+from sash.kernels.read import FunctionSource, parse_text
 
 STORAGE_METHODS = {"_resize", "_forget"}
 """Calls that are dropped: a kernel allocates for its largest window before it starts, and frees everything at the end."""
@@ -180,7 +180,7 @@ class StatementRewriter(ExpressionRewriter):
                 values = ast.unparse(held) if output.held is None else f"held_{result}(emitted)"
                 written = [f"if {values} >= {output.at_least}:", *(f"    {line}" for line in written)]
             lines += written
-        return ast.parse("\n".join(lines)).body
+        return parse_text("\n".join(lines)).body
 
     def _delete(self, statement: ast.Delete) -> list[ast.stmt]:
         for target in statement.targets:

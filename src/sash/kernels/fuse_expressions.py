@@ -161,8 +161,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         if name == "present" and self.is_loop:
             if not self.spec.nullable:
                 return ast.Constant(True)
-            row = ast.unparse(arguments[0])
-            return ast.parse(f"is_valid(validity, {row})", mode="eval").body
+            return ast.Call(ast.Name("is_valid", ast.Load()), [ast.Name("validity", ast.Load()), arguments[0]], [])
         if name not in KNOWN_FUNCTIONS:
             raise self.source.error(node, f"the fuser doesn't know the function {name}")
         return ast.Call(ast.Name(name, ast.Load()), arguments, [])

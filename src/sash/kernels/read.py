@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+import threading
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import FunctionType
 from typing import Any
 
 STATE_TYPES = ("int", "P", "Column[P]", "Column[int]", "Array[P]", "Array[int]", "Array[bool]")
+_parsing = threading.Lock()
 
 
 class CannotFuseError(Exception):
@@ -144,13 +146,19 @@ def _parse(module: Any) -> ast.Module:
     return parse_code(inspect.getsource(module))
 
 
+def parse_text(text: str) -> ast.Module:
+    """Parse Python. One thread at a time: CPython 3.11 counts the depth of trees for all threads together, and raises SystemError."""
+    with _parsing:
+        return ast.parse(text)
+
+
 def parse_code(text: str) -> ast.Module:
     """Parse a module without its docstrings, which are not part of what it does.
 
     >>> ast.unparse(parse_code("'Count.' ; one = 1  # and no more"))
     'one = 1'
     """
-    tree = ast.parse(text)
+    tree = parse_text(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             node.body = [statement for statement in node.body if not _is_text(statement)] or [ast.Pass()]

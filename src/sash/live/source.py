@@ -244,8 +244,8 @@ def fitting_rows(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, str]:
     Raise KeyError if a column is missing.
 
     >>> found, reason = fitting_rows(pa.table({"x": [1.0, 2.5, 3.0]}), pa.schema({"x": pa.int64()}))
-    >>> found["x"].to_pylist(), reason
-    ([1, 3], 'Float value 2.5 was truncated converting to int64')
+    >>> found["x"].to_pylist(), "truncated" in reason
+    ([1, 3], True)
     """
     try:
         return rows.select(schema.names).cast(schema), ""
