@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sash.language.engine_text import EngineText, TextWriter
+from sash.language.engine_text import EngineText, EngineTextWriter
 from sash.language.group_functions import GROUP_FUNCTIONS, TRUNCATING
 from sash.language.select_tree import Reference, Select, SelectTree, Span
 from sash.language.source_text import SourceText, quoted, tokens_of
@@ -142,7 +142,7 @@ class AroundText:
         return writer.done()
 
     def _choose(
-        self, writer: TextWriter, windowed: WindowedSelect, columns: Sequence[str] | None, times: Sequence[str]
+        self, writer: EngineTextWriter, windowed: WindowedSelect, columns: Sequence[str] | None, times: Sequence[str]
     ) -> None:
         if columns is None:
             writer.add("*")
@@ -160,7 +160,7 @@ class AroundText:
                 chosen.append(f"{qualified} AS {quoted(name, self.quote)}")
         writer.add(", ".join(chosen) or "1 AS sash_nothing")
 
-    def _writer(self) -> TextWriter:
+    def _writer(self) -> EngineTextWriter:
         source = SourceText(self.text, self.tokens, None, self.quote)
         replaced: dict[int, tuple[int, str]] = {}
         numbers = {(name, is_path): number for number, (name, is_path, _) in enumerate(self.inputs)}
@@ -172,7 +172,7 @@ class AroundText:
         for number, windowed in enumerate(self.windowed):
             first, end = windowed.select.span
             replaced[first] = (end, f"SELECT * FROM {RESULT}{number}")  # noqa: S608 — our own name
-        return TextWriter(source, replaced)
+        return EngineTextWriter(source, replaced)
 
     # -- SELECTs with windows ------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ class EngineText:
 
 
 @dataclass
-class TextWriter:
+class EngineTextWriter:
     """Writes tokens of a query, one line for each run of them without spaces between. `replaced` has other text for some spans."""
 
     source: SourceText

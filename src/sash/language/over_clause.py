@@ -33,7 +33,7 @@ class Over(NamedTuple):
     frame: Any
 
 
-class Order(NamedTuple):
+class OverOrder(NamedTuple):
     """ORDER BY in OVER."""
 
     columns: tuple[str, ...]
@@ -41,7 +41,7 @@ class Order(NamedTuple):
 
 
 @dataclass
-class Group:
+class OverGroup:
     """The windows with the same keys and order."""
 
     keys: tuple[Any, ...]
@@ -75,12 +75,12 @@ class Group:
 
 def over_clauses(source: SourceText, calls: list[Any], named: Mapping[str, Any]) -> list[Clause]:
     """Return the clauses of all calls with OVER, one for each PARTITION BY and ORDER BY."""
-    groups: dict[tuple[Any, ...], Group] = {}
+    groups: dict[tuple[Any, ...], OverGroup] = {}
     for call in calls:
         over = _read(call, named)
         order = _order(source, over)
         keys = tuple(map(source.normal, over.keys))
-        group = groups.setdefault((keys, order.columns), Group(over.keys, order.columns))
+        group = groups.setdefault((keys, order.columns), OverGroup(over.keys, order.columns))
         with errors_at(call):
             window = _window(call, over, descending=order.descending)
         group.add(call, window, descending=order.descending)
@@ -107,7 +107,7 @@ def _read(node: Any, named: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Ov
     return Over(*(own or named_part for own, named_part in zip(over, base, strict=True)))
 
 
-def _order(source: SourceText, over: Over) -> Order:
+def _order(source: SourceText, over: Over) -> OverOrder:
     """Return the columns of ORDER BY. Raise NodeError if their rows cannot be read from the ascending order.
 
     The first column is the time, which must not be null. Columns that break its ties have nulls last, so first if the order is reversed.
@@ -124,7 +124,7 @@ def _order(source: SourceText, over: Over) -> Order:
         if number and nulls_first and not descending[0]:
             problem = "NULLS FIRST in a window is not supported: columns that break ties have nulls last"
             fail(ordered, f"{problem}. Leave it out, or write NULLS LAST.")
-    return Order(tuple(column_name(ordered.this) for ordered in over.order), any(descending))
+    return OverOrder(tuple(column_name(ordered.this) for ordered in over.order), any(descending))
 
 
 def _window(call: Any, over: Over, *, descending: bool) -> Window:

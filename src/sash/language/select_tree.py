@@ -74,11 +74,11 @@ class Cte(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Group:
+class TokenGroup:
     """The whole text, or the tokens between parentheses."""
 
     span: Span
-    parent: Group | None
+    parent: TokenGroup | None
     direct: tuple[int, ...]
     """The tokens that are in no inner parentheses or brackets."""
     ctes: tuple[Cte, ...] = ()
@@ -89,7 +89,7 @@ class Group:
 class Select:
     """One SELECT, without WITH before it."""
 
-    group: Group
+    group: TokenGroup
     span: Span
     clauses: dict[str, Span]
     """The tokens after the words of each clause."""
@@ -129,10 +129,10 @@ class SelectTree:
         found = [select for group in self._groups(None, (0, len(self.tokens))) for select in self._selects(group)]
         self.selects = sorted(found, key=lambda select: select.span[1])
 
-    def sees(self, select: Select) -> list[tuple[Group, list[Cte]]]:
+    def sees(self, select: Select) -> list[tuple[TokenGroup, list[Cte]]]:
         """Return the CTEs that a SELECT may name, by the group of their WITH, outermost first."""
-        levels: list[tuple[Group, list[Cte]]] = []
-        group: Group | None = select.group
+        levels: list[tuple[TokenGroup, list[Cte]]] = []
+        group: TokenGroup | None = select.group
         while group is not None:
             before = [cte for cte in group.ctes if cte.span[1] <= select.span[0]]
             if before:
@@ -160,7 +160,7 @@ class SelectTree:
 
     # -- groups --------------------------------------------------------------------------------------------------------
 
-    def _groups(self, parent: Group | None, span: Span) -> Iterator[Group]:
+    def _groups(self, parent: TokenGroup | None, span: Span) -> Iterator[TokenGroup]:
         direct, inner, place = [], [], span[0]
         while place < span[1]:
             direct.append(place)
@@ -168,14 +168,14 @@ class SelectTree:
                 inner.append((place + 1, self.close[place]))
                 place = self.close[place]
             place += 1
-        group = Group(span, parent, tuple(direct))
+        group = TokenGroup(span, parent, tuple(direct))
         if direct and self._type(direct[0]) is TokenType.WITH:
             group = self._with_ctes(group)
         yield group
         for inner_span in inner:
             yield from self._groups(group, inner_span)
 
-    def _with_ctes(self, group: Group) -> Group:
+    def _with_ctes(self, group: TokenGroup) -> TokenGroup:
         """Return a group with the members of its WITH."""
         ctes: list[Cte] = []
         place = group.span[0] + 1
@@ -195,11 +195,11 @@ class SelectTree:
             if end >= group.span[1] or self._type(end) is not TokenType.COMMA:
                 break
             place = end + 1
-        return Group(group.span, group.parent, group.direct, tuple(ctes), words)
+        return TokenGroup(group.span, group.parent, group.direct, tuple(ctes), words)
 
     # -- SELECTs -------------------------------------------------------------------------------------------------------
 
-    def _selects(self, group: Group) -> Iterator[Select]:
+    def _selects(self, group: TokenGroup) -> Iterator[Select]:
         begin = group.ctes[-1].span[1] if group.ctes else group.span[0]
         direct = [place for place in group.direct if place >= begin]
         starts = [place for place in direct if self._type(place) is TokenType.SELECT]

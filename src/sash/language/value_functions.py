@@ -39,7 +39,7 @@ SPARK_LISTS = ("array_agg", "collect_list", "collect_set")
 SPARK_QUOTE = "`"
 
 
-class Frame(NamedTuple):
+class ValueFrame(NamedTuple):
     """The rows that a function of its own frame reads, in the order of OVER."""
 
     before: int | None
@@ -66,22 +66,22 @@ def is_value_function(node: Any) -> bool:
     return bool(function.expressions) == names.is_one_of(function.name, ("lag", "lead"))
 
 
-def own_frame(node: Any) -> Frame | None:
+def own_frame(node: Any) -> ValueFrame | None:
     """Return the frame of a function that has its own; None for other functions. Raise NodeError if its arguments are not valid."""
     if not is_value_function(node):
         return None
     function = innermost(node)
     name = names.plain(function.name)
     if name == "rownumber":
-        return Frame(None, 0)
+        return ValueFrame(None, 0)
     if name == "rank":
-        return Frame(None, 0, "group")
+        return ValueFrame(None, 0, "group")
     steps = _steps(function)
     if _ignores_nulls(node.this, function):
         if steps != 1:
             fail(function, f"{function.name} … IGNORE NULLS takes one row. Use last_n(x, {abs(steps) + 1}).")
-        return Frame(None, -1) if name == "lag" else Frame(-1, None)
-    return Frame(steps, -steps) if name == "lag" else Frame(-steps, steps)
+        return ValueFrame(None, -1) if name == "lag" else ValueFrame(-1, None)
+    return ValueFrame(steps, -steps) if name == "lag" else ValueFrame(-steps, steps)
 
 
 def _steps(function: Any) -> int:
