@@ -142,3 +142,33 @@ def test_results_stay_in_the_family_of_their_columns(chosen: window.Window, null
     assert values == others
     if not chosen.min_rows > 1:
         assert str(sash.Query({"total": agg.sum("n")}, chosen, time="t").run(frame)["total"].dtype) == "int64"
+
+
+AROUND = (
+    "SELECT house, i, flag, f, text, plain, max(i) AS top FROM df [RANGE 1 DAY ON t]",
+    "WITH c AS (SELECT * FROM df) SELECT house, i, flag, f, text, plain, max(i) AS top FROM c [RANGE 1 DAY ON t]",
+    "SELECT house, i, flag, f, text, plain, top + 0 AS top FROM (SELECT *, max(i) AS top FROM df [RANGE 1 DAY ON t])",
+    "SELECT house, i, flag, f, text, plain, first_value(i) OVER (PARTITION BY house ORDER BY t) AS top FROM df",
+)
+
+
+@pytest.mark.parametrize("text", AROUND)
+@pytest.mark.parametrize("last", [4, None], ids=["no nulls", "nulls"])
+def test_sql_around_windows_keeps_nullable_types(text: str, last: int | None) -> None:
+    times = pd.date_range("2025-01-01", periods=4, freq="h")
+    df = pd.DataFrame(
+        {
+            "house": pd.array([1, 1, 2, 2], "Int32"),
+            "t": times,
+            "i": pd.array([1, 2, 3, last], "Int64"),
+            "flag": pd.array([True, False, True, None], "boolean"),
+            "f": pd.array([1.5, float("nan"), 2.5, None], "Float64"),
+            "text": pd.array(["a", "b", "c", None], "string"),
+            "plain": [1, 2, 3, 4],
+        }
+    )
+    result = sash.sql(text).run(df)
+    names = {"house": "Int32", "i": "Int64", "flag": "boolean", "f": "Float64", "text": "string", "plain": "int64"}
+    assert {name: str(dtype) for name, dtype in result.dtypes.items()} == {**names, "top": "Int64"}
+    arrow = df.convert_dtypes(dtype_backend="pyarrow")
+    assert all(isinstance(dtype, pd.ArrowDtype) for dtype in sash.sql(text).run(arrow).dtypes)

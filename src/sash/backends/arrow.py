@@ -34,7 +34,7 @@ class ArrowTable(FrameBackend):
         """Return the table."""
         return data
 
-    def from_table(self, table: pa.Table) -> Any:
+    def from_table(self, table: pa.Table, *sources: Any) -> Any:  # noqa: ARG002 — the table has types
         """Return the table."""
         return table
 
@@ -65,7 +65,7 @@ class ArrowBatch(ArrowTable):
         """Return the batch as a table."""
         return pa.Table.from_batches([data])
 
-    def from_table(self, table: pa.Table) -> pa.RecordBatch:
+    def from_table(self, table: pa.Table, *sources: Any) -> pa.RecordBatch:  # noqa: ARG002 — the table has types
         """Return a table as one batch."""
         batches = table.combine_chunks().to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

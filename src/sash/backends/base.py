@@ -220,7 +220,7 @@ class FrameBackend(Backend[TableOptions]):
 
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
-        return self.from_table(select_from(self.to_table(data), selection))
+        return self.from_table(select_from(self.to_table(data), selection), data)
 
     def only_columns(self, data: Any, names: list[str]) -> Any:
         """Return some columns, if the data has them, whatever their case."""
@@ -231,8 +231,8 @@ class FrameBackend(Backend[TableOptions]):
         """Return all columns as an Arrow table."""
 
     @abstractmethod
-    def from_table(self, table: pa.Table) -> Any:
-        """Return an Arrow table as data of this kind."""
+    def from_table(self, table: pa.Table, *sources: Any) -> Any:
+        """Return an Arrow table as data of this kind. `sources` are the data that SQL has computed it from."""
 
     def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:
         """Return the rows for which a mask is true."""

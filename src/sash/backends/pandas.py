@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,11 +46,16 @@ class PandasFrame(FrameBackend):
         rows = data if hidden else data.reset_index()
         return pa.Table.from_pandas(rows.set_axis([str(name) for name in rows.columns], axis=1), preserve_index=False)
 
-    def from_table(self, table: pa.Table) -> Any:
-        """Return a table as a DataFrame; integers and booleans with nulls in pandas' nullable types."""
+    def from_table(self, table: pa.Table, *sources: Any) -> Any:
+        """Return a table as a DataFrame; integers and booleans with nulls in pandas' nullable types.
+
+        SQL does not say which columns it has read for a result. So a column of the name and type of a source column has that one's type,
+        and others have Arrow types or nullable types if the sources have such columns.
+        """
         import pandas as pd  # noqa: PLC0415 — optional
 
-        return pd.DataFrame({name: self._series(table[name]) for name in table.column_names})
+        dtypes = dtypes_of_sql(table.schema, sources)
+        return pd.DataFrame({name: self._series(table[name], dtypes.get(name)) for name in table.column_names})
 
     def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:
         """Return the rows for which a mask is true, with their index."""
@@ -163,3 +169,39 @@ class PandasFrame(FrameBackend):
             dtype = pd.api.types.pandas_dtype(NULLABLE[column.type])
             return column.to_pandas(types_mapper={column.type: dtype}.get)
         return column.to_pandas(maps_as_pydicts="lossy")  # also within lists and structs
+
+
+def dtypes_of_sql(results: pa.Schema, sources: Sequence[Any]) -> dict[str, Any]:
+    """Return the types of results of SQL over some DataFrames, where they are not those of NumPy.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": pd.array([1], "Int64"), "n": [1]})
+    >>> dtypes_of_sql(pa.schema({"x": pa.int64(), "n": pa.int64(), "y": pa.float64()}), [frame])
+    {'x': Int64Dtype(), 'y': Float64Dtype()}
+    """
+    import pandas as pd  # noqa: PLC0415 — optional
+
+    known = {str(name): dtype for frame in reversed(sources) for name, dtype in frame.dtypes.items()}
+    extensions = [dtype for dtype in known.values() if hasattr(dtype, "__from_arrow__")]
+    has_arrow = any(isinstance(dtype, pd.ArrowDtype) for dtype in extensions)
+    has_masked = any(str(dtype) in MASKED.values() for dtype in extensions)
+    strings = next((dtype for dtype in extensions if isinstance(dtype, pd.StringDtype)), None)
+    dtypes: dict[str, Any] = {}
+    for field in results:
+        dtype, source = field.type, known.get(field.name)
+        if str(source) in (str(pd.ArrowDtype(dtype)), MASKED.get(dtype)):
+            dtypes[field.name] = source
+        elif source is not None and not hasattr(source, "__from_arrow__") and _is_numpy(source, dtype):
+            continue
+        elif has_arrow:
+            dtypes[field.name] = pd.ArrowDtype(dtype)
+        elif has_masked and dtype in MASKED:
+            dtypes[field.name] = pd.api.types.pandas_dtype(MASKED[dtype])
+        elif strings is not None and column_type(dtype).group == "string":
+            dtypes[field.name] = strings
+    return dtypes
+
+
+def _is_numpy(source: Any, dtype: pa.DataType) -> bool:
+    """Return whether a result may be an unchanged column of NumPy's type."""
+    return source.kind in "OM" or (dtype in MASKED and bool(dtype.to_pandas_dtype() == source))

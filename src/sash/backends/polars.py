@@ -25,7 +25,7 @@ class PolarsFrame(FrameBackend):
         """Return all columns."""
         return data.to_arrow()
 
-    def from_table(self, table: pa.Table) -> Any:
+    def from_table(self, table: pa.Table, *sources: Any) -> Any:  # noqa: ARG002 — the table has types
         """Return a table as a DataFrame."""
         import polars as pl  # noqa: PLC0415 — optional
 
@@ -124,9 +124,9 @@ class PolarsLazyFrame(PolarsFrame):
         """Return all columns."""
         return super().to_table(data.collect())
 
-    def from_table(self, table: pa.Table) -> Any:
+    def from_table(self, table: pa.Table, *sources: Any) -> Any:
         """Return a table as a LazyFrame."""
-        return super().from_table(table).lazy()
+        return super().from_table(table, *sources).lazy()
 
     def rows_where(self, data: Any, condition: Expression) -> Any:
         """Return the rows for which a condition in SQL is true."""

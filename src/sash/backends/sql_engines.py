@@ -61,12 +61,11 @@ class DuckdbEngine(Engine):
     ) -> None:
         """Read tables and files by name. If `empty`, there are their columns only, and no rows."""
         self.empty = empty
-        self.backend: FrameBackend = ArrowTable()
-        arrow: dict[str, pa.Table] = {}
-        for number, (name, data) in enumerate(tables.items()):
-            backend = frame_backend(data)
-            self.backend = backend if number == 0 else self.backend
-            arrow[name] = backend.to_table(data)
+        backends = {name: frame_backend(data) for name, data in tables.items()}
+        self.backend = next(iter(backends.values()), ArrowTable())
+        self.sources = [data for data in tables.values() if self.backend.accepts(data)]
+        """The tables that are of the same kind as results."""
+        arrow = {name: backend.to_table(tables[name]) for name, backend in backends.items()}
         if empty:
             arrow = {name: table.slice(0, 0) for name, table in arrow.items()}
         inputs = {name: file_input(path) if isinstance(path, str) else path for name, path in files.items()}
@@ -100,7 +99,7 @@ class DuckdbEngine(Engine):
 
     def given(self, results: pa.Table) -> Any:
         """Return results as data of the kind of the first table, or as an Arrow table."""
-        return self.backend.from_table(results)
+        return self.backend.from_table(results, *self.sources)
 
     def schema(self, results: pa.Table) -> pa.Schema:
         """Return the schema of results."""
