@@ -31,7 +31,7 @@ NESTED = pa.schema({"x": pa.list_(pa.int64()), "key": pa.list_view(pa.string_vie
         ({"windows": window.punctuated("end")}, ROWS, r"There is no column 'end'"),
         ({"aggregates": {"x": agg.max("x")}}, ROWS, r"The data already has a column 'x', so no result can have this name"),
         ({}, pa.schema([("x", pa.int64()), ("x", pa.int64())]), r"There are 2 columns named 'x'. Rename all but one"),
-        ({"aggregates": {"n": agg.sum("s")}}, ROWS, r"'n': sum needs numbers, but column 's' is of type string"),
+        ({"aggregates": {"n": agg.sum("s")}}, ROWS, r"'n': sum needs numbers, but column 's' is of type string\. Cast it, .* CAST\(replace\(s, ',', '\.'\) AS DOUBLE\)"),
         ({"aggregates": {"n": agg.stddev("s")}}, ROWS, r"stddev needs numbers, but column 's' is of type string"),
         ({"aggregates": {"n": agg.correlation("x", "s")}}, ROWS, r"correlation needs numbers, but column 's'"),
         ({"aggregates": {"n": agg.mean("ts")}}, ROWS, r"mean needs numbers, but column 'ts' is of type timestamp\[ms\]\. Cast it to int64"),

@@ -96,7 +96,7 @@ def _check_aggregate(name: str, aggregate: Aggregate[Any], number: int, field: p
     dtype, label = plain_type(field.type), f"{name!r}: {aggregate.name}"
     row, problem = column_type(dtype), ""
     if aggregate.result.gives in ("arithmetic", "difference") and not row.has_differences:
-        problem = f"needs numbers, but column {field.name!r} is of type {field.type}. Cast it to numbers."
+        problem = f"needs numbers, but column {field.name!r} is of type {field.type}. {_how_to_cast(field.name, row.group)}"
     elif aggregate.result.gives == "arithmetic" and not (row.has_sums or (aggregate.laws.ranked and row.has_middle)):
         problem = (
             f"needs numbers, but column {field.name!r} is of type {dtype}. Cast it to int64 to compute with its ticks."
@@ -114,6 +114,15 @@ def _check_aggregate(name: str, aggregate: Aggregate[Any], number: int, field: p
         raise TypeError(
             f"{label} cannot compare values of column {field.name!r}, which is of type {dtype}. {USE_A_PART}"
         )
+
+
+def _how_to_cast(column: str, group: str) -> str:
+    """Return how to make numbers of a column."""
+    if group != "string":
+        return "Cast it to numbers."
+    name = column if column.isidentifier() else f'"{column}"'
+    text, comma = f"CAST({name} AS DOUBLE)", f"CAST(replace({name}, ',', '.') AS DOUBLE)"
+    return f"Cast it, in SQL or in sash.expr(…): {text}, or {comma} if it has decimal commas."
 
 
 def _check_ordered(dtype: pa.DataType, label: str, column: str) -> None:
