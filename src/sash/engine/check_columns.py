@@ -96,7 +96,9 @@ def _check_aggregate(name: str, aggregate: Aggregate[Any], number: int, field: p
     dtype, label = plain_type(field.type), f"{name!r}: {aggregate.name}"
     row, problem = column_type(dtype), ""
     if aggregate.result.gives in ("arithmetic", "difference") and not row.has_differences:
-        problem = f"needs numbers, but column {field.name!r} is of type {field.type}. {_how_to_cast(field.name, row.group)}"
+        problem = (
+            f"needs numbers, but column {field.name!r} is of type {field.type}. {_how_to_cast(field.name, row.group)}"
+        )
     elif aggregate.result.gives == "arithmetic" and not (row.has_sums or (aggregate.laws.ranked and row.has_middle)):
         problem = (
             f"needs numbers, but column {field.name!r} is of type {dtype}. Cast it to int64 to compute with its ticks."
