@@ -46,7 +46,7 @@ class StoredItems:
 
     With `update`, windows are emitted whenever a row changes them, rather than once when they are final. `rows_before` is the
     number of rows that each key had before the stream begins, for windows that count rows. With `forget`, in ticks, the newest row
-    of each key that windows have seen is stored, so that the end of its life is known (see `lives.py`).
+    of each key that windows have seen is stored, so that the end of its epoch is known (see `key_epochs.py`).
     """
 
     stores_rows: ClassVar[bool] = True

@@ -27,7 +27,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
 from sash.state.carried_partials import parts_of
-from sash.state.lives import keeps_forever
+from sash.state.key_epochs import keeps_forever
 from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
