@@ -119,7 +119,10 @@ def read_forget(prepared: Prepared, forget: DurationLike | None, order: str = "t
             f"state of {listed} expires by itself, as the watermark goes on. Leave forget out."
         )
     for window in (
-        one for part in stream_plan(prepared).groups if keeps_forever(part) for one in part.plan.windows.values()
+        window
+        for group in stream_plan(prepared).groups
+        if keeps_forever(group)
+        for window in group.plan.windows.values()
     ):
         needed = needed_for(window, prepared.unit)
         if needed is not None and needed >= ticks:

@@ -59,8 +59,8 @@ class PrefixState(RowState):
         older = items.select(is_older)
         prefixes = merge(prepared, older, np.zeros(len(older), np.bool_))
         prefixes = self._in_order(items, replace(prefixes, times=prefixes.times + has_prefix[prefixes.codes]))
-        own = slice(0, block.keys)
-        self._retain(epochs, span, evaluated, block.firsts[:-1] + (rest - items.firsts[:-1] - has_prefix)[own])
+        of_rows = slice(0, block.keys)
+        self._retain(epochs, span, evaluated, block.firsts[:-1] + (rest - items.firsts[:-1] - has_prefix)[of_rows])
         self._count_forgotten(epochs, batch)
         self.slices = prefixes
         return results
@@ -78,8 +78,8 @@ class PrefixState(RowState):
             return concat_by_key([rows, known], self.prepared.loops)
         # A prefix is of the first epoch of its key: that of the newest row that windows have seen.
         of_first = np.zeros(len(known.keys), np.int64)
-        parts = [with_numbers(rows, epochs.numbers), with_numbers(known, of_first)]
-        together = concat_by_key(parts, self.prepared.loops)
+        blocks = [with_numbers(rows, epochs.numbers), with_numbers(known, of_first)]
+        together = concat_by_key(blocks, self.prepared.loops)
         return replace(together, layout=rows.layout, keys=together.keys.drop_columns([EPOCH]))
 
     def _in_order(self, items: SliceBlock, prefixes: SliceBlock) -> SliceBlock:

@@ -126,8 +126,8 @@ class RowState(StoredItems):
         keep = block.firsts[:-1] + span.final
         if self.forget is not None:
             keep = np.maximum(block.firsts[:-1], keep - 1)
-        for own in evaluated.keep.values():
-            keep = np.minimum(keep, own)
+        for needed in evaluated.keep.values():
+            keep = np.minimum(keep, needed)
         newest = np.maximum(block.firsts[:-1], block.firsts[1:] - 1)
         for name, window in self._windows.items():
             if window.memory.parts:

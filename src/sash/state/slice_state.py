@@ -98,12 +98,12 @@ class SliceState(StoredItems):
         left = slices.select(stays)
         since: dict[Borders, Ints] = {}
         for name, first in keep.items():
-            own = self.own_borders[name]
-            since[own] = np.minimum(since.get(own, first), first)
+            borders = self.own_borders[name]
+            since[borders] = np.minimum(since.get(borders, first), first)
         if len(since) > 1:
             apart = np.zeros(len(left), np.bool_)
-            for own, first in since.items():
-                apart |= (places >= np.repeat(first, sizes))[stays] & own.between(left.times, left.last_times)
+            for borders, first in since.items():
+                apart |= (places >= np.repeat(first, sizes))[stays] & borders.between(left.times, left.last_times)
             left = merge(self.prepared, left, apart)
         self.slice_origins = self._origins(left)
         self.slices = replace(left, origins=None).without_empty_keys()

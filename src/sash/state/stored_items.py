@@ -119,17 +119,18 @@ class StoredItems:
 
     def selected(self, chosen: Sequence[Flags]) -> Self:
         """Return the state of some keys; there is an array for each table of keys."""
-        made = copy(self)
+        selected = copy(self)
         if self.stores_rows:
-            own = chosen[0]
-            made.rows = self.rows.filter(as_arrow(np.repeat(own, self.sizes))).combine_chunks()
-            made.sizes, made.done = self.sizes[own], self.done[own]
-            made.memory = {
-                name: {part: values[own] for part, values in one.items()} for name, one in self.memory.items()
+            is_selected = chosen[0]
+            selected.rows = self.rows.filter(as_arrow(np.repeat(is_selected, self.sizes))).combine_chunks()
+            selected.sizes, selected.done = self.sizes[is_selected], self.done[is_selected]
+            selected.memory = {
+                name: {part: values[is_selected] for part, values in memory.items()}
+                for name, memory in self.memory.items()
             }
         if self.slices is not None:
-            made.slices = self.slices.select(chosen[-1][self.slices.codes]).without_empty_keys()
-        return made
+            selected.slices = self.slices.select(chosen[-1][self.slices.codes]).without_empty_keys()
+        return selected
 
     def absorb(self, other: Any) -> None:
         """Add the state of other keys."""
@@ -137,10 +138,10 @@ class StoredItems:
         self.dropped += other.dropped
         self.sizes, self.done = np.concatenate([self.sizes, other.sizes]), np.concatenate([self.done, other.done])
         self.memory = {
-            name: {part: np.concatenate([values, other.memory[name][part]]) for part, values in one.items()}
-            for name, one in self.memory.items()
+            name: {part: np.concatenate([values, other.memory[name][part]]) for part, values in memory.items()}
+            for name, memory in self.memory.items()
         }
-        known = [one for one in (self.slices, other.slices) if one is not None]
+        known = [slices for slices in (self.slices, other.slices) if slices is not None]
         self.slices = concat_by_key(known, self.prepared.loops) if known else None
 
     # -- as arrays ---------------------------------------------------------------------------------------------------
@@ -200,10 +201,10 @@ def slices_to_arrays(slices: SliceBlock) -> dict[str, npt.NDArray[Any]]:
     }
     arrays |= {} if slices.last_times is None else {"last_times": slices.last_times}
     arrays |= {} if slices.row_counts is None else {"row_counts": slices.row_counts}
-    for number, one in enumerate(slices.partials):
-        arrays[f"shape {number}"] = np.frombuffer(json.dumps(one.shape).encode(), np.uint8)
-        arrays[f"values {number}"] = one.counts.values
-        arrays |= {f"field {number} {place}": field for place, field in enumerate(one.fields)}
+    for number, partials in enumerate(slices.partials):
+        arrays[f"shape {number}"] = np.frombuffer(json.dumps(partials.shape).encode(), np.uint8)
+        arrays[f"values {number}"] = partials.counts.values
+        arrays |= {f"field {number} {place}": field for place, field in enumerate(partials.fields)}
     return arrays
 
 

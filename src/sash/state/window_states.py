@@ -58,8 +58,8 @@ class WindowStates:
         has_late_rows = order == "time" and prepared.time is not None
         self.prepared = prepared
         self.update = mode == "update"
-        parts = stream_plan(prepared).groups if has_late_rows else [prepared]
-        self.states = [new_state(part, mode, order, forget) for part in parts]
+        groups = stream_plan(prepared).groups if has_late_rows else [prepared]
+        self.states = [new_state(group, mode, order, forget) for group in groups]
 
     def __len__(self) -> int:
         """Return the number of stored rows or slices."""
@@ -121,24 +121,24 @@ class WindowStates:
         ours, theirs = dict(arrays_by_group(after)), dict(arrays_by_group(before))
         delta: Arrays = {}
         for number, state in enumerate(self.states):
-            own = state.to_delta(theirs.get(number, {}), ours.get(number, {}))
-            delta |= {f"{number} {name}": array for name, array in own.items()}
+            changed = state.to_delta(theirs.get(number, {}), ours.get(number, {}))
+            delta |= {f"{number} {name}": array for name, array in changed.items()}
         return delta
 
     def from_arrays(self, arrays: Arrays) -> None:
         """Continue from the arrays of other states of the same query."""
-        for number, own in arrays_by_group(arrays):
-            self.states[number].from_arrays(own)
+        for number, arrays_of_group in arrays_by_group(arrays):
+            self.states[number].from_arrays(arrays_of_group)
 
 
 def arrays_of(states: Sequence[StoredItems]) -> Arrays:
     """Return states as named arrays: the number of the state, then the name in it."""
     arrays: Arrays = {}
     for number, state in enumerate(states):
-        own = state.to_arrays()
-        if own:
-            own[WINDOWS] = np.frombuffer(json.dumps(list(state.prepared.query.windows)).encode(), np.uint8)
-        arrays |= {f"{number} {name}": array for name, array in own.items()}
+        arrays_of_state = state.to_arrays()
+        if arrays_of_state:
+            arrays_of_state[WINDOWS] = np.frombuffer(json.dumps(list(state.prepared.query.windows)).encode(), np.uint8)
+        arrays |= {f"{number} {name}": array for name, array in arrays_of_state.items()}
     return arrays
 
 
