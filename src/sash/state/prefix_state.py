@@ -49,8 +49,7 @@ class PrefixState(RowState):
         has_prefix[: block.keys] -= np.diff(block.firsts)
         of_items = _with_context(span, has_prefix, batch)
         evaluated = evaluate(prepared, items, of_items)
-        if self.since is not None:
-            evaluated = self.since.without_older(prepared, block, span, evaluated)
+        evaluated = self.known.known_results(prepared, block, span, evaluated)
         results = with_input_rows(prepared, block, span, evaluated)
         rest = np.maximum(self._rest(items, of_items, evaluated), items.firsts[:-1] + has_prefix)
         is_older = np.arange(len(items)) < np.repeat(rest, items.sizes)

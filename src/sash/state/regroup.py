@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from sash.columns.buffers import as_numpy
 from sash.engine.row_block import KEY_HASH
-from sash.state.evolved_states import EvolvedStates, NewResult
 from sash.state.fingerprint import Fingerprint
+from sash.state.known_since import NewResult
 from sash.state.stream_state import StreamState
+from sash.state.window_states import WindowStates
 from sash.windows.base import Ints
 
 NEW_RESULT = [field.name for field in fields(NewResult)]
@@ -54,7 +55,7 @@ def like(state: StreamState, new_state: Callable[[], StreamState], described: li
     """Return an empty state with the watermark of another; `described` says which windows and aggregates it is of."""
     empty = new_state()
     if described is not None:
-        empty.states = EvolvedStates.like(empty.prepared, empty.options, described)
+        empty.states = WindowStates.like(empty.prepared, empty.options, described)
     empty.watermark, empty.newest = state.watermark, state.newest
     return empty
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,6 @@ from sash.engine.assemble import (
     with_input_rows,
 )
 from sash.engine.evaluate import Evaluated, evaluate
-from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.state.codec import as_schema
 from sash.state.key_epochs import KeyEpochs, first_end, split_epochs
@@ -28,18 +26,8 @@ from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, Ints, Memory, Span
 
 
-class NewResults(Protocol):
-    """The results that the query did not have when older rows arrived."""
-
-    def without_older(self, prepared: Prepared, block: RowBlock, span: Span, evaluated: Evaluated) -> Evaluated:
-        """Return results with null in place of new ones whose window holds older rows, or may hold them."""
-
-
 class RowState(StoredItems):
     """Rows by key and time, and the memory of windows for each key."""
-
-    since: NewResults | None = None
-    """Which results are null, because the query that stored older rows did not have them."""
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
@@ -63,8 +51,7 @@ class RowState(StoredItems):
         epochs = split_epochs(prepared.block(table, self.dropped), self.forget, batch.watermark)
         block, span = epochs.block, self._span(epochs, batch)
         evaluated = evaluate(prepared, block, span, self._memory(epochs))
-        if self.since is not None:
-            evaluated = self.since.without_older(prepared, block, span, evaluated)
+        evaluated = self.known.known_results(prepared, block, span, evaluated)
         if prepared.plan.per_row:
             results = with_input_rows(prepared, block, span, evaluated)
         else:
