@@ -41,7 +41,7 @@ class StateOf(NamedTuple):
 
     windows: list[str]
     aggregates: list[str]
-    """None if a newer state has all that are left: then it only says which windows there are."""
+    """Empty if a newer state has all that are left: then it only says which windows there are."""
     known: KnownSince = ALWAYS
 
 
