@@ -136,7 +136,7 @@ def why_interpreted(query: QuerySpec, schema: pa.Schema, *, compiled: bool) -> d
     """Return the reasons why aggregates are interpreted, as far as types decide, by the names of those that are."""
     if not compiled:
         return dict.fromkeys(query.aggregates, "compiled=False was given")
-    forms = {name: exact_form(query, one, schema) or one for name, one in query.aggregates.items()}
+    forms = {name: exact_form(query, aggregate, schema) or aggregate for name, aggregate in query.aggregates.items()}
     reasons = {name: _why(query, form, input_types(form, schema)) for name, form in forms.items()}
     return {name: reason for name, reason in reasons.items() if reason}
 

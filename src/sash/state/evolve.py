@@ -55,7 +55,7 @@ def stored_state(arrays: Arrays, header: Mapping[str, Any]) -> StoredState:
 
 def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
     """Raise ValueError if two queries differ in more than their aggregates and windows."""
-    fixed_then, fixed_now = ({part: one[part] for part in one if part not in MAY_CHANGE} for one in (then, now))
+    fixed_then, fixed_now = ({part: query[part] for part in query if part not in MAY_CHANGE} for query in (then, now))
     found = changes(fixed_then, fixed_now) + changed_functions(then, now, (KEYS,))
     types_then, types_now = then.get("columns", {}), now.get("columns", {})
     found += [
@@ -63,7 +63,7 @@ def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
         for name in types_now
         if types_then.get(name, types_now[name]) != types_now[name]
     ]
-    slicing_then, slicing_now = (_slicing(one) for one in (then, now))
+    slicing_then, slicing_now = (_slicing(query) for query in (then, now))
     if slicing_then and slicing_now and slicing_then != slicing_now:
         found.append(f"slicing: {slicing_then} became {slicing_now}")
     if found:
@@ -74,8 +74,8 @@ def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
 
 
 def _slicing(query: Fingerprint) -> str:
-    kinds = str(query.get("state", "")).split(", ")
-    return kinds[-1] if kinds[-1] not in ("rows", "slices", "prefixes") else ""
+    last = str(query.get("state", "")).split(", ")[-1]
+    return last if last not in ("rows", "slices", "prefixes") else ""
 
 
 def kept_names(then: Fingerprint, now: Fingerprint, part: str) -> list[str]:

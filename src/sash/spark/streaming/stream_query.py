@@ -137,9 +137,9 @@ class StreamQuery(SparkQuery):
         counts = [StructField(name, LongType()) for name in COUNTED]
         if not fit_arrays(self.worker.results):
             return StructType([StructField(RESULTS, BinaryType()), *counts])
-        kinds = [kind for field in self.results for kind in (field.dataType, BooleanType())]
+        dtypes = [dtype for field in self.results for dtype in (field.dataType, BooleanType())]
         names = array_names(len(self.results))
-        arrays = [StructField(name, ArrayType(kind)) for name, kind in zip(names, kinds, strict=True)]
+        arrays = [StructField(name, ArrayType(dtype)) for name, dtype in zip(names, dtypes, strict=True)]
         return StructType([*arrays, *counts])
 
     def _as_rows(self, emitted: DataFrame) -> DataFrame:
