@@ -79,9 +79,6 @@ class PaperCase(Case):
         """The place on the x-axis."""
         return str(self.size)
 
-    def at_most(self, rows: int) -> PaperCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
 
     def runs_with(self, rows: int) -> bool:
         """Tell whether the windows are short enough for a run of at most so many rows."""

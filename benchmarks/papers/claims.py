@@ -304,3 +304,12 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("slices combines", "Slicing alone repeats combinations of slices; Cutty keeps them in FlatFAT, over slices instead of rows.",
           fewer_combines),
 )  # fmt: skip
+
+
+def show(cases: Sequence[Case], readings: Sequence[Reading], console: Console) -> None:
+    """Print the papers' claims with what was measured."""
+    for one in CLAIMS:
+        found = one.found(readings)
+        if found:
+            console.print(f"[bold]{one.figure}[/bold]: {one.paper} [dim]Here:[/dim] {found}")
+    console.print(f"{len(cases)} cases. python -m benchmarks.papers.page draws the figures and writes docs/papers.md.")

@@ -82,10 +82,6 @@ class QuestionCase(Case):
         """The window."""
         return self.question.window
 
-    def at_most(self, rows: int) -> QuestionCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
-
 
 PEERS = {"DuckDB": "duckdb", "Polars": "polars", "pandas": "pandas", "Spark": "pyspark"}
 """Their packages. Each answers every question that does not say that it cannot."""

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
 
+from benchmarks import command
 from benchmarks.measure import measure
-from benchmarks.papers import __main__ as command
 from benchmarks.papers import claims, data, debs, page, plot, references, slicing
 from benchmarks.papers.case import PaperCase
 from benchmarks.papers.cases import CASES, GRID, NAMES, random_ranges
@@ -247,7 +247,7 @@ def test_every_listed_figure_and_table_has_cases_up_to_8_million_rows_where_the_
 
 def test_a_quick_run_writes_its_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "papers.csv"
-    command.main(["--quick", "--only", "slices, range 60, 7", "--only", "combines, one query, 64", "--csv", str(path)])
+    command.main(["papers", "--quick", "--only", "slices, range 60, 7", "--only", "combines, one query, 64", "--csv", str(path)])
     assert {one.case for one in read(path)} == {"slices, range 60, 7", "figure 13 combines, one query, 64"}
     assert "panes" in capsys.readouterr().out
 
