@@ -59,7 +59,6 @@ class FirstCase(Case):
         """The column of the table of targets."""
         return next(name for name, limit in LIMITS.items() if self.rows <= limit)
 
-
     def runs_with(self, rows: int) -> bool:
         """Tell whether the case is run with at most this many rows: of the same query on several numbers of rows, those that fit."""
         return self.at_any_rows or self.rows <= rows

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.case import say
+from rich.console import Console
+
+from benchmarks.case import Case, say
 from benchmarks.papers.analysis import Line, Lines, crossing, fit_log, mean_of, ratios, say_mean, say_ratio, series
 from benchmarks.papers.cases import DRAWN, FIXED, OSCILLATING, REACTIVE, RECALCULATION, STEPS
 from benchmarks.report import round_off, say_time

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from benchmarks.plots.lines import SWEEPS, draw_columns, draw_streams, draw_swee
 from benchmarks.results import COMPILED, GROWTH, NEXMARK, ROOT, STREAM_GROWTH, read
 
 FOLDER = ROOT / "docs" / "images"
-PICTURES = {
+PICTURES: Mapping[str, tuple[Path, Callable[..., None]]] = {
     "ns_per_row": (COMPILED, draw_columns),
     "stream_growth": (STREAM_GROWTH, draw_streams),
     "nexmark": (NEXMARK, draw_queries),

@@ -8,7 +8,17 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from benchmarks.nexmark.cases import CASES
-from benchmarks.plots.style import FAINT, SASH, entitle, new_figure, not_measured, save, say_facts, set_ticks, style_axes
+from benchmarks.plots.style import (
+    FAINT,
+    SASH,
+    entitle,
+    new_figure,
+    not_measured,
+    save,
+    say_facts,
+    set_ticks,
+    style_axes,
+)
 from benchmarks.report import say_time
 from benchmarks.results import Reading
 
