@@ -233,7 +233,7 @@ longest_rise = sash.aggregate("longest_rise", lift=_lift, combine=_combine, lowe
 """The longest run of rising values."""
 
 
-def _longest_rise(held: np.ndarray) -> float:  # type: ignore[type-arg]
+def _longest_rise(held: np.ndarray) -> float:
     """Return the same from all values of a window."""
     falls = np.flatnonzero(np.diff(held) <= 0)
     edges = np.concatenate([[-1], falls, [len(held) - 1]])
