@@ -1,6 +1,6 @@
 """One library answers one question in this process: prints the most memory that it takes above the rows, and what the answers come to, as JSON.
 
-    python -m benchmarks.workloads.one_answer START LIBRARY QUESTION ROWS
+python -m benchmarks.workloads.one_answer START LIBRARY QUESTION ROWS
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.growth.one_point import CLEAR, FORGET_THE_MOST, resident
 from benchmarks.questions.libraries import LIBRARIES, SASH
 from benchmarks.workloads.asked import QUESTIONS
+from benchmarks.workloads.data import readings
 
 FEW = 1_000
 
@@ -28,7 +29,7 @@ def measure(library: str, name: str, rows: int) -> dict[str, Any]:
         SASH.compile(question, few)
     asked.answers(question, few)  # libraries are imported, threads started
     loaded = asked.load(question.rows_of, rows)
-    question.rows_of.cache_clear()  # type: ignore[attr-defined] — the rows as Arrow are not those of the library
+    readings.cache_clear()  # the rows as Arrow are not those of the library
     gc.collect()
     before = resident("VmRSS:")
     CLEAR.write_text(FORGET_THE_MOST, encoding="ascii")
