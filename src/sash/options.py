@@ -13,6 +13,7 @@ data in a mapping that cannot change: `options["threads"]`.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin
 
@@ -261,6 +262,7 @@ NAMES_OF_OPTIONS = "Options: those of `run`."
 """A line in other docstrings, in which `with_options` names all options."""
 
 
+@cache
 def declared_options(options_class: Any) -> dict[str, tuple[Any, Option]]:
     """Return the type and the declaration of each option, by name.
 
@@ -279,10 +281,12 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
     {'compiled': None, 'wide': False, 'threads': 2, 'at': None, 'at_time': None, 'future': False, 'on_bad_time': 'error'}
     """
     declared = declared_options(options_class)
+    if not given:
+        return cast("Kind", _defaults(options_class))
     for name in given:
         if name not in declared:
             raise _wrong_option(options_class, name)
-    options = {name: given.get(name, option.default) for name, (_, option) in declared.items()}
+    options = {**_defaults(options_class), **given}
     if options.get("at_time") is not None and options["at"] is None:
         problem = "at_time= names the time column of labels, but there are none."
         raise TypeError(f"{problem} Pass labels as at=, or leave at_time= out.")
@@ -294,6 +298,11 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
         if not (option.valid(value) if choices is None else value in choices):
             raise option.error(option.message.format(given=f"{name}={value!r}"))
     return cast("Kind", MappingProxyType(options))
+
+
+@cache
+def _defaults(options_class: type[Any]) -> Mapping[str, Any]:
+    return MappingProxyType({name: option.default for name, (_, option) in declared_options(options_class).items()})
 
 
 def _wrong_option(options_class: Any, name: str) -> TypeError:

@@ -19,7 +19,7 @@ import numpy as np
 from sash.durations import TimeUnit
 from sash.slices.edges import Edges, cut_edges, latest_edges
 from sash.windows import Window
-from sash.windows.arrays import count_before, neighbours
+from sash.windows.arrays import all_set, count_before, neighbours
 from sash.windows.base import FOREVER, Bounds, Flags, Ints, Items
 
 
@@ -43,7 +43,7 @@ class SliceRecords:
     @cached_property
     def all_close(self) -> bool:
         """Whether every record is of a closed slice."""
-        return bool(self.closes.all())
+        return all_set(self.closes)
 
 
 class SliceRefs(NamedTuple):
@@ -71,7 +71,7 @@ def cut_by_edges(items: Items, edges: Edges, gap: int = FOREVER) -> SliceRecords
     times, firsts = items.times, items.firsts
     is_last = np.zeros(len(times), np.bool_)
     """Whether a slice closes after the row."""
-    is_last[firsts[1:][np.diff(firsts) > 0] - 1] = True
+    is_last[firsts[1:][firsts[1:] > firsts[:-1]] - 1] = True
     is_read = is_last.copy() if edges.reading else is_last
     for older, newer in neighbours(len(times)):
         block_times = times[older.start : newer.stop]
@@ -83,7 +83,7 @@ def cut_by_edges(items: Items, edges: Edges, gap: int = FOREVER) -> SliceRecords
                 marks[older] |= number[1:] != number[:-1]
     if edges.reading:
         is_read |= is_last
-    last = np.flatnonzero(is_read)
+    last = is_read.nonzero()[0]
     before = latest_edges([*edges.closing, *edges.reading], times[last])
     return SliceRecords(last + 1, is_last[last], before, count_before(is_read, last, firsts))
 
