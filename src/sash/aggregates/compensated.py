@@ -30,6 +30,8 @@ CountedSum: TypeAlias = tuple[Compensated, int]
 
 NO_ERROR = -0.0
 """Adding -0.0 changes no float, not even -0.0, so that the compiler omits the addition."""
+POSITIVE_ZERO = 0.0
+"""Adding 0.0 changes no float but -0.0, which becomes 0.0."""
 ZERO: Compensated = (0.0, NO_ERROR)
 ZERO_COUNTED: CountedSum = (ZERO, 0)
 
@@ -81,12 +83,12 @@ def subtract_counted_sums(whole: CountedSum, older: CountedSum) -> CountedSum:
 
 
 def total_of(total: Compensated) -> float:
-    """Return the total, rounded once.
+    """Return the total, rounded once. A total of zeros is 0.0, as in Python and Spark, however it was added up and whatever nulls stood between.
 
-    >>> total_of((1e16, 2.0)), total_of((float("inf"), float("nan")))
-    (1.0000000000000002e+16, inf)
+    >>> total_of((1e16, 2.0)), total_of((float("inf"), float("nan"))), total_of((-0.0, -0.0))
+    (1.0000000000000002e+16, inf, 0.0)
     """
-    result = total[0] + total[1]
+    result = total[0] + total[1] + POSITIVE_ZERO
     return result if result == result else total[0]
 
 
