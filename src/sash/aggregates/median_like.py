@@ -383,11 +383,8 @@ def float_below(below: float, above: float, part: float) -> float:  # noqa: ARG0
 
 
 def number_between(below: float, above: float, part: float) -> float:
-    """Interpolate by weights; `below + (above - below) * part` could overflow, and is NaN for infinities.
-
-    -0.0 becomes 0.0: which of the two comes first among equal values is not defined.
-    """
-    low, high = 1.0 * below + 0.0, 1.0 * above + 0.0  # not float(…), which does not compile for bool
+    """Interpolate by weights; `below + (above - below) * part` could overflow, and is NaN for infinities."""
+    low, high = 1.0 * below, 1.0 * above  # not float(…), which does not compile for bool
     return low if low == high or part == 0 else low * (1 - part) + high * part
 
 

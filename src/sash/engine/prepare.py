@@ -21,7 +21,7 @@ from sash.kernels.plain import compile_loop
 from sash.plan.query_spec import QuerySpec
 from sash.plan.sharing import Pass, Plan, make_plan
 from sash.slices.cuts import Borders, borders_of
-from sash.slices.edges import Edges, cut_edges
+from sash.slices.edges import Edges, edges_of
 from sash.windows.base import NO_UNIT, Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form
 
@@ -146,10 +146,8 @@ class Prepared:
     @cached_property
     def edges(self) -> Edges | None:
         """The edges of slices, if all windows repeat in time, so that rows are cut before windows are known."""
-        cuts = [window.cuts for window in self.plan.windows.values()]
-        cycles = [None if window_cuts is None else window_cuts.cycle(self.unit) for window_cuts in cuts]
-        known = [cycle for cycle in cycles if cycle is not None]
-        return cut_edges(known, self.plan.technique) if self.plan.technique and len(known) == len(cycles) else None
+        technique = self.plan.technique
+        return edges_of(self.plan.windows.values(), self.unit, technique) if technique else None
 
     @cached_property
     def borders(self) -> Borders:
