@@ -13,7 +13,6 @@ data in a mapping that cannot change: `options["threads"]`.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin
 
@@ -262,14 +261,22 @@ NAMES_OF_OPTIONS = "Options: those of `run`."
 """A line in other docstrings, in which `with_options` names all options."""
 
 
-@cache
+_declared: dict[Any, dict[str, tuple[Any, Option]]] = {}
+_default_values: dict[Any, Mapping[str, Any]] = {}
+"""By the class of options: each run asks for them."""
+
+
 def declared_options(options_class: Any) -> dict[str, tuple[Any, Option]]:
     """Return the type and the declaration of each option, by name.
 
     >>> [name for name in declared_options(TableOptions)]
     ['compiled', 'wide', 'threads', 'at', 'at_time', 'future', 'on_bad_time']
     """
-    return {name: get_args(annotation)[:2] for name, annotation in options_class.__annotations__.items()}
+    known = _declared.get(options_class)
+    if known is None:
+        annotations = options_class.__annotations__.items()
+        known = _declared[options_class] = {name: get_args(annotation)[:2] for name, annotation in annotations}
+    return known
 
 
 def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
@@ -300,9 +307,13 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
     return cast("Kind", MappingProxyType(options))
 
 
-@cache
-def _defaults(options_class: type[Any]) -> Mapping[str, Any]:
-    return MappingProxyType({name: option.default for name, (_, option) in declared_options(options_class).items()})
+def _defaults(options_class: Any) -> Mapping[str, Any]:
+    """Return the defaults of all options for a kind of data."""
+    known = _default_values.get(options_class)
+    if known is None:
+        values = {name: option.default for name, (_, option) in declared_options(options_class).items()}
+        known = _default_values[options_class] = MappingProxyType(values)
+    return known
 
 
 def _wrong_option(options_class: Any, name: str) -> TypeError:
