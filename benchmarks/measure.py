@@ -12,6 +12,8 @@ from benchmarks.choice.case import ChoiceCase
 from benchmarks.choice.field import ChoiceField
 from benchmarks.column_case import ColumnCase
 from benchmarks.column_field import ColumnField
+from benchmarks.engines.case import EngineCase
+from benchmarks.engines.field import EngineField
 from benchmarks.features.case import FeatureCase
 from benchmarks.features.field import FeatureField
 from benchmarks.filters_and_weights.case import WeightCase
@@ -67,6 +69,7 @@ def measure(case: Case, repeats: int | None = None) -> list[Reading]:
     return [
         reading(case, one, values[one.name], field.counted(one), field.compiled.get(one.name))
         for one in case.contestants
+        if one.name in values  # an engine may be missing on this machine
     ]
 
 
@@ -75,6 +78,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     AroundCase: AroundField,
     ChoiceCase: ChoiceField,
     ColumnCase: ColumnField,
+    EngineCase: EngineField,
     EventCase: EventField,
     FeatureCase: FeatureField,
     FirstCase: FirstField,
