@@ -54,6 +54,11 @@ def select(question: StreamQuestion) -> str:
     return " UNION ALL ".join(_select(question, length) for length in question.lengths)
 
 
+def first_select(question: StreamQuestion) -> str:
+    """Return the query for the first window alone."""
+    return _select(question, question.lengths[0])
+
+
 def _select(question: StreamQuestion, length: int) -> str:
     answers = ", ".join(COLUMNS[name] for name in question.columns)
     slide = interval(question.slide)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.case import MEMORY
+from benchmarks.engines import cases as engines
 from benchmarks.pages.details import DETAILS
 from benchmarks.pages.tables import say_where, table, text_of
 from benchmarks.questions.case import PEERS
@@ -99,6 +100,38 @@ def on_spark(name: str) -> Iterator[str]:
     yield from table(("what", "Sash, per row", "Spark", "Sash beside Spark"), rows)
 
 
+def beside_flink(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the table of streams: the time per event of Sash, and how many times as fast it is as each engine."""
+    found = {(one.case, one.contestant): one for one in readings}
+    peers = [name for name, one in engines.ENGINES.items() if one.role == "peer"]
+    rows = []
+    for case in engines.CASES:
+        own = [found.get((case.name, name)) for name in (engines.SASH, engines.ON_SPARK)]
+        in_process, on_spark = own
+        if in_process is None or on_spark is None:
+            continue
+        cells = [case.name, say_time(in_process.value), say_time(on_spark.value)]
+        for peer in peers:
+            other = found.get((case.name, peer))
+            sash = on_spark if peer == engines.SPARK else in_process
+            cells.append(say_speed(sash.value, other.value) if other else "")
+        rows.append(cells)
+    headings = ("windows", "Sash, per event", "Sash on Spark", *(f"beside {peer}" for peer in peers))
+    yield from table(headings, rows)
+
+
+def streams(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield what is said of streams beside other engines."""
+    yield "## Streams beside Flink\n"
+    yield (
+        "1,000 keys, two cores, the same events for all; start-up is not counted. Sash runs in one process, reading a RecordBatchReader; the\n"
+        "column of Spark compares Sash on Spark with Spark's own aggregation. An empty cell: the engine has no such window on a stream, or is\n"
+        "too slow to measure. [Details](benchmarks/engines.md) say which.\n"
+    )
+    yield "![Time per event against the slide, for each engine](images/engines.svg)\n"
+    yield from beside_flink(readings)
+
+
 def lines() -> Iterator[str]:
     """Yield the lines of the page."""
     yield "# How fast is Sash?\n"
@@ -112,6 +145,8 @@ def lines() -> Iterator[str]:
     for name, title in {"batch": "Batch on Spark", "streams": "Streams on Spark"}.items():
         yield f"## {title}\n"
         yield from on_spark(name)
+    if measured_streams := read(SUITES["engines"].csv):
+        yield from streams(measured_streams)
     yield text_of("pages/when_not.md")
     yield "## Details\n"
     measured = [suite for suite in DETAILS if SUITES[suite].csv.exists()]

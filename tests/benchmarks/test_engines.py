@@ -13,7 +13,7 @@ from benchmarks.engines import field as fields
 from benchmarks.engines import in_sash, workers
 from benchmarks.engines.answers import collect, compare, read, recomputed
 from benchmarks.engines.case import EngineCase, EngineContestant
-from benchmarks.engines.cases import CASES, ENGINES, FLINK, SASH
+from benchmarks.engines.cases import BYTEWAX, CASES, ENGINES, FLINK, PATHWAY, SASH
 from benchmarks.engines.events import Events
 from benchmarks.engines.field import EngineField
 from benchmarks.engines.flink_sql import select, sink, source
@@ -21,7 +21,10 @@ from benchmarks.engines.job import Job
 from benchmarks.engines.questions import QUESTIONS, SECOND, TUMBLING, StreamQuestion
 from benchmarks.engines.workers import Worker, missing
 from benchmarks.measure import measure
-from benchmarks.results import ROOT
+from benchmarks.pages import front
+from benchmarks.pages.details import page_of
+from benchmarks.plots.lines import draw_engines
+from benchmarks.results import ROOT, Reading, reading
 
 FEW = Events(200, keys=3, step=30_000)
 
@@ -168,3 +171,33 @@ def test_every_engine_answers_as_the_oracle(name: str) -> None:
         if only:
             (reading,) = measure(replace(case, contestants=only).at_most(2_000), repeats=1)
             assert reading.version.split()[0] in ("sash", only[0].package)
+
+
+def readings() -> list[Reading]:
+    """Sash takes 400 ns, the other engines 10 µs."""
+    return [
+        reading(case, one, [400.0 if one.role == "sash" else 10_000.0], one.rows or case.rows, None)
+        for case in CASES
+        for one in case.contestants
+        if not missing(one.worker)
+    ]
+
+
+def test_the_first_page_compares_streams_with_each_engine() -> None:
+    measured = [one for one in readings() if one.contestant not in (PATHWAY, BYTEWAX, FLINK)]
+    flink = [replace(one, contestant=FLINK) for one in measured if one.contestant == SASH]
+    written = "\n".join(front.streams([*measured, *(replace(one, value=10_000.0) for one in flink)]))
+    assert "| tumbling 1m | 400 ns | 400 ns | **25 ×** | **25 ×** |  |  |" in written
+    assert "| last 100 rows, per row | 400 ns | 400 ns | **25 ×** |  |  |  |" in written
+
+
+def test_the_curve_is_drawn(tmp_path: Path) -> None:
+    draw_engines(readings(), tmp_path / "engines.svg")
+    text = (tmp_path / "engines.svg").read_text("utf-8")
+    assert all(name in text for name in ("10m", "1s", "Sash on Spark"))
+
+
+def test_the_page_of_details_has_the_sql_of_flink() -> None:
+    page = page_of("engines", readings())
+    assert "Flink, *1h every 1m*" in page
+    assert "HOP(TABLE events" in page
