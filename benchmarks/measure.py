@@ -14,6 +14,7 @@ from benchmarks.column_case import ColumnCase
 from benchmarks.column_field import ColumnField
 from benchmarks.engines.case import EngineCase
 from benchmarks.engines.field import EngineField
+from benchmarks.engines.latency import LatencyCase, LatencyField
 from benchmarks.features.case import FeatureCase
 from benchmarks.features.field import FeatureField
 from benchmarks.filters_and_weights.case import WeightCase
@@ -84,6 +85,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     FirstCase: FirstField,
     GrowthCase: GrowthField,
     LateCase: LateField,
+    LatencyCase: LatencyField,
     MemoryCase: MemoryField,
     NexmarkCase: NexmarkField,
     NexmarkStreamCase: NexmarkStreamField,

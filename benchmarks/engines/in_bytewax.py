@@ -15,7 +15,7 @@ import bytewax.operators.windowing as win
 from bytewax.dataflow import Dataflow
 from bytewax.testing import TestingSink, TestingSource, run_main
 
-from benchmarks.engines.job import Job, work, write_lines
+from benchmarks.engines.job import Job, work_on_jobs, write_lines
 from benchmarks.engines.questions import OWN, StreamQuestion
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -115,4 +115,4 @@ def _edges(meta: Any, more: int) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    work(run)
+    work_on_jobs(run)

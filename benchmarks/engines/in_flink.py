@@ -17,7 +17,7 @@ from pyflink.table import EnvironmentSettings, TableEnvironment
 from pyflink.table.udf import AggregateFunction, udaf
 
 from benchmarks.engines.flink_sql import select, sink, source
-from benchmarks.engines.job import Job, work
+from benchmarks.engines.job import Job, work_on_jobs
 from benchmarks.engines.questions import SECOND
 
 PARALLELISM = "2"
@@ -103,4 +103,4 @@ def run(job: Job) -> float:
 
 
 if __name__ == "__main__":
-    work(run)
+    work_on_jobs(run)

@@ -14,7 +14,7 @@ import pathway as pw
 from pathway.internals.parse_graph import G
 
 from benchmarks.engines.events import Event
-from benchmarks.engines.job import Job, work, write_lines
+from benchmarks.engines.job import Job, work_on_jobs, write_lines
 from benchmarks.engines.questions import OWN, StreamQuestion
 
 
@@ -127,4 +127,4 @@ def run(job: Job) -> float:
 
 
 if __name__ == "__main__":
-    work(run)
+    work_on_jobs(run)

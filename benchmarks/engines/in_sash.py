@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import sash
 from benchmarks.engines.events import Events
-from benchmarks.engines.job import Job, work, write_lines
+from benchmarks.engines.job import Job, work_on_jobs, write_lines
 from benchmarks.engines.questions import OWN, StreamQuestion
 from sash import agg, window
 
@@ -107,4 +107,4 @@ def run(job: Job) -> float:
 
 
 if __name__ == "__main__":
-    work(run)
+    work_on_jobs(run)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 import sash
 from benchmarks.engines.events import Events
 from benchmarks.engines.in_sash import aggregates_of, batch_of, lines_of, only_window
-from benchmarks.engines.job import Job, work, write_lines
+from benchmarks.engines.job import Job, work_on_jobs, write_lines
 from benchmarks.engines.questions import OWN, StreamQuestion
 
 CORES = 2
@@ -106,4 +106,4 @@ def run(way: str, job: Job) -> float:
 
 
 if __name__ == "__main__":
-    work(partial(run, sys.argv[1]))
+    work_on_jobs(partial(run, sys.argv[1]))

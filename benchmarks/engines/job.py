@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -43,11 +43,16 @@ def job_of(line: str) -> Job:
     return Job(QUESTIONS[told["question"]], Events(**told["events"]), told["results"])
 
 
-def work(run: Callable[[Job], float]) -> None:
-    """Run jobs until the input ends. `run` returns the seconds of a job. What libraries print goes to standard error."""
+def work(answer: Callable[[str], Mapping[str, Any]]) -> None:
+    """Answer lines until the input ends. What libraries print goes to standard error."""
     answers = answers_alone()
     for line in sys.stdin:
-        print(json.dumps({"seconds": run(job_of(line))}), file=answers, flush=True)
+        print(json.dumps(answer(line)), file=answers, flush=True)
+
+
+def work_on_jobs(run: Callable[[Job], float]) -> None:
+    """Run jobs until the input ends. `run` returns the seconds of a job."""
+    work(lambda line: {"seconds": run(job_of(line))})
 
 
 def answers_alone() -> TextIO:

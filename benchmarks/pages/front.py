@@ -7,10 +7,11 @@ from pathlib import Path
 
 from benchmarks.case import MEMORY
 from benchmarks.engines import cases as engines
+from benchmarks.engines.latency import SHOWN
 from benchmarks.pages.details import DETAILS
 from benchmarks.pages.tables import say_where, table, text_of
 from benchmarks.questions.case import PEERS
-from benchmarks.report import round_off, say_time
+from benchmarks.report import quantity, round_off, say_time
 from benchmarks.results import ROOT, Reading, read
 from benchmarks.suites import SUITES
 from benchmarks.workloads.cases import MEMORIES, TIMES
@@ -105,7 +106,7 @@ def beside_flink(readings: Sequence[Reading]) -> Iterator[str]:
     found = {(one.case, one.contestant): one for one in readings}
     peers = [name for name, one in engines.ENGINES.items() if one.role == "peer"]
     rows = []
-    for case in engines.CASES:
+    for case in engines.TIMES:
         own = [found.get((case.name, name)) for name in (engines.SASH, engines.ON_SPARK)]
         in_process, on_spark = own
         if in_process is None or on_spark is None:
@@ -130,6 +131,21 @@ def streams(readings: Sequence[Reading]) -> Iterator[str]:
     )
     yield "![Time per event against the slide, for each engine](images/engines.svg)\n"
     yield from beside_flink(readings)
+    yield from latencies(readings)
+
+
+def latencies(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the table of latencies, if they were measured."""
+    found = {(one.case, one.contestant): one for one in readings}
+    rows = []
+    for question in dict.fromkeys(case.question.name for case in engines.LATENCIES):
+        for engine in engines.PACED:
+            cells = [found.get((f"latency, {question}: {shown}", engine.name)) for shown in SHOWN]
+            if all(cells):
+                rows.append([question, engine.name, *(quantity(one) for one in cells if one)])
+    if rows:
+        yield "The highest rate that each sustains, and the time from an event to its result at half of that rate:\n"
+        yield from table(("windows", "", *SHOWN), rows)
 
 
 def lines() -> Iterator[str]:

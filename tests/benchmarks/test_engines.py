@@ -1,23 +1,27 @@
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
 
 from benchmarks.engines import field as fields
-from benchmarks.engines import in_sash, workers
+from benchmarks.engines import in_sash, paced_sash, workers
 from benchmarks.engines.answers import collect, compare, read, recomputed
 from benchmarks.engines.case import EngineCase, EngineContestant
-from benchmarks.engines.cases import BYTEWAX, CASES, ENGINES, FLINK, PATHWAY, SASH
-from benchmarks.engines.events import Events
+from benchmarks.engines.cases import BYTEWAX, ENGINES, FLINK, LATENCIES, PACED, PATHWAY, SASH, TIMES
+from benchmarks.engines.events import FIRST, Events
 from benchmarks.engines.field import EngineField
 from benchmarks.engines.flink_sql import select, sink, source
 from benchmarks.engines.job import Job
+from benchmarks.engines.latency import LatencyField
+from benchmarks.engines.pace import PacedJob, paced_job_of, summary
 from benchmarks.engines.questions import QUESTIONS, SECOND, TUMBLING, StreamQuestion
 from benchmarks.engines.workers import Worker, missing
 from benchmarks.measure import measure
@@ -44,7 +48,7 @@ class InThisProcess:
 
 
 def sash_alone(question: StreamQuestion) -> EngineCase:
-    case = next(case for case in CASES if case.question == question)
+    case = next(case for case in TIMES if case.question == question)
     return replace(case, contestants=[ENGINES[SASH]])
 
 
@@ -166,7 +170,7 @@ def test_flink_is_asked_in_sql(question: StreamQuestion) -> None:
 def test_every_engine_answers_as_the_oracle(name: str) -> None:
     if why := missing(ENGINES[name].worker):
         pytest.skip(why)
-    for case in CASES:
+    for case in TIMES:
         only: list[EngineContestant] = [one for one in case.contestants if one.name == name]
         if only:
             (reading,) = measure(replace(case, contestants=only).at_most(2_000), repeats=1)
@@ -177,7 +181,7 @@ def readings() -> list[Reading]:
     """Sash takes 400 ns, the other engines 10 µs."""
     return [
         reading(case, one, [400.0 if one.role == "sash" else 10_000.0], one.rows or case.rows, None)
-        for case in CASES
+        for case in TIMES
         for one in case.contestants
         if not missing(one.worker)
     ]
@@ -201,3 +205,53 @@ def test_the_page_of_details_has_the_sql_of_flink() -> None:
     page = page_of("engines", readings())
     assert "Flink, *1h every 1m*" in page
     assert "HOP(TABLE events" in page
+
+
+class Paced:
+    """A worker that sustains 70,000 events a second."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    def ask(self, line: str) -> dict[str, Any]:
+        rate = paced_job_of(line).rate
+        self.asked.append(rate)
+        return {"sustained": rate <= 70_000, "median": 0.2, "p99": 0.5}
+
+
+def test_latency_is_that_of_half_the_sustained_rate_and_measured_once() -> None:
+    engine = Paced()
+    of_question = [replace(case, contestants=PACED[:1]) for case in LATENCIES if case.question == TUMBLING]
+    start: Any = functools.partial(lambda one, *_: one, engine)
+    values = [LatencyField(case, start).measure(1)[SASH] for case in of_question]
+    rate = engine.asked[-1] * 2
+    assert values == [[rate], [0.2], [0.5]]
+    assert 60_000 < rate <= 70_000
+    assert len(engine.asked) == len(set(engine.asked))
+
+
+def test_results_wait_for_the_event_that_closes_their_window() -> None:
+    job = PacedJob(TUMBLING, 1_000.0, 60.0)
+    times = [ts for _, ts, _ in job.events.tuples()]
+    for minute in (1, 2, 9):
+        end = FIRST + minute * 60_000
+        n = job.closing(end)
+        assert max(times[: n + 1]) - job.events.delay >= end
+        assert max(times[:n]) - job.events.delay < end
+
+
+def test_sash_answers_while_events_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paced_sash, "WARM", 2_000)
+    told = paced_sash.run(PacedJob(TUMBLING, 50_000.0, 2.0))
+    assert set(told) == {"sustained", "median", "p99"}
+    assert 0 < told["median"] <= told["p99"]
+
+
+def test_an_engine_that_falls_behind_does_not_sustain_the_rate() -> None:
+    job = PacedJob(TUMBLING, 60_000.0, 8.0)
+    ends = [FIRST + minute * 60_000 for minute in range(1, 79)]
+    behind = [(end, job.closing(end) / job.rate * 1.2) for end in ends]
+    assert not summary(job, behind, job.events.count)["sustained"]
+    assert not summary(job, [], job.events.count)["sustained"]
+    in_time = [(end, job.closing(end) / job.rate + 0.3) for end in ends]
+    assert summary(job, in_time, job.events.count) == {"sustained": True, "median": 0.3, "p99": 0.3}
