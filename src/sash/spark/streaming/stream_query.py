@@ -57,8 +57,8 @@ from sash.spark.streaming.initial_state import initial_state
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
+from sash.state.key_epochs import read_forget
 from sash.state.late_rows import LATE, check_late
-from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
 from sash.workers.own_columns import GROUP, HASH, TICKS
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
