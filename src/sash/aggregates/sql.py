@@ -287,6 +287,15 @@ def unless_null(value: str, columns: Sequence[SqlColumn]) -> str:
     return f"CASE WHEN {' AND '.join(f'{column.sql} IS NOT NULL' for column in columns)} THEN {value} END"
 
 
+class PackedKey(NamedTuple):
+    """A key that orders rows by an integer and the time: one of two numbers, since both may need more than 64 bits."""
+
+    small: str
+    """A bigint; null if the integer is so large that the time does not fit beside it."""
+    large: str = ""
+    """A decimal for these integers, null for others; empty if all fit."""
+
+
 class RowOrder(NamedTuple):
     """The order of rows: by time, then by further columns, nulls last as in Arrow."""
 
@@ -310,26 +319,22 @@ class RowOrder(NamedTuple):
     def _ties(self) -> list[str]:
         return [part for tie in self.ties for part in (f"{tie.sql} IS NULL", tie.sql)]
 
-    def packed(self, value: str, bits: int) -> list[str]:
-        """Return keys that are numbers, of which the first one that is not null is smallest in the first row with the smallest integer.
+    def packed(self, value: str, bits: int) -> PackedKey | None:
+        """Return a key that is smallest in the first row with the smallest integer, as numbers, by which Spark aggregates without sorting.
 
-        Spark aggregates by numbers without sorting. One number holds the integer, of so many bits, and the time since the window began. If
-        both need more than 64 bits, all but the very large integers fit nevertheless; those have decimals. No keys if more than time orders rows.
+        One number holds the integer, of so many bits, and the time since the window began. None if more than time orders rows.
         """
         length, since = self.window
         width = length.bit_length()
         if self.ties or not 0 < width <= MOST_TIME_BITS:
-            return []
+            return None
         key = f"shiftleft({value}, {width}) + ({since})"
         if bits + width < WORD:
-            return [key]
+            return PackedKey(key)
         limit = 1 << WORD - 2 - width
         large = f"CAST({value} AS DECIMAL(19, 0)) * {1 << width}BD + CAST({since} AS DECIMAL(10, 0))"
-        return [
-            f"CASE WHEN {value} < -{limit}L THEN {large} END",
-            f"CASE WHEN {value} >= -{limit}L AND {value} < {limit}L THEN {key} END",
-            f"CASE WHEN {value} >= {limit}L THEN {large} END",
-        ]
+        fits = f"{value} >= -{limit}L AND {value} < {limit}L"
+        return PackedKey(f"CASE WHEN {fits} THEN {key} END", f"CASE WHEN NOT ({fits}) THEN {large} END")
 
     def smallest(self, value: str) -> str:
         """Return a key that is smallest in the first row with the smallest value."""
