@@ -201,7 +201,9 @@ def _mean_of_packed(source: SqlInput, high: str) -> NativeSql:
     one, below = 1 << PACKED_BITS, (1 << PACKED_BITS) - 1
     low = f"sum({source.column.sql} & {integers.LOW_BITS}L | {one}L)"
     total = f"(CAST({{high}} AS DOUBLE) * 4294967296D + ({{low and count}} & {below}L))"
-    return source.native({"high": high, "low and count": low}, f"{total} / shiftright({{low and count}}, {PACKED_BITS})")
+    return source.native(
+        {"high": high, "low and count": low}, f"{total} / shiftright({{low and count}}, {PACKED_BITS})"
+    )
 
 
 def counted_sum(n: int, total: Any) -> tuple[Any, int]:
