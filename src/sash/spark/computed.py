@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import reduce
-from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +107,9 @@ def _checked_together(
         return None
     try:
         columns = {expression: _enclosed(expression) for expression in expressions}
-        plain = [F.expr(expression.text).isNull() for expression in expressions if expression.kind == SQL]
-        checks = [check for column in columns.values() for check in (column.isNull(), _lifted(column))]
-        analysed = frame.filter(reduce(and_, [*plain, *checks]))
+        given = [F.expr(it.text) if it.kind == SQL else columns[it] for it in expressions]
+        checks = [*(column.isNull() for column in given), *map(_lifted, columns.values())]
+        analysed = frame.filter(F.coalesce(*checks))
         types = analysed.select(F.lit(1), *(columns[where].alias(f"{n}") for n, where in enumerate(conditions))).schema
     except PySparkException:
         return None
