@@ -16,6 +16,7 @@ from sash.engine.wide import check_known, entry_columns, is_wide, wide_names
 from sash.expressions import Expression, Selection
 from sash.options import SparkStreamOptions, SparkTableOptions
 from sash.plan.query_spec import QuerySpec
+from sash.state.key_layout import KeyLayout
 
 
 class SparkFrame(Backend[Options]):
@@ -30,6 +31,8 @@ class SparkFrame(Backend[Options]):
         if is_wide(options):
             check_known(cache.query, "Spark")
         query = spark.query_on_spark(cache.query, data, options)
+        if options.get("emit") == "state":
+            _known_layout(cache, query)
         results = query.in_own_case(query.run())
         names = cache.query.future_columns
         if is_wide(options):
@@ -124,6 +127,17 @@ class SparkStream(SparkFrame[SparkStreamOptions]):
     def accepts(self, data: Any) -> bool:
         """Return whether data is a streaming DataFrame."""
         return super().accepts(data) and spark.is_stream(data)
+
+    def key_layout(self, cache: PreparedCache, data: Any, options: SparkStreamOptions) -> KeyLayout:
+        """Return the layout of the states of keys."""
+        return _known_layout(cache, spark.query_on_spark(cache.query, data, options))
+
+
+def _known_layout(cache: PreparedCache, streaming: Any) -> KeyLayout:
+    """Return the layout of the states that a stream emits, known from now on."""
+    layout: KeyLayout = streaming.layout
+    cache.headers[layout.id] = layout.header
+    return layout
 
 
 def find_table(session: Any, name: str, *, is_path: bool) -> Any:

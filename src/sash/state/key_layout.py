@@ -214,7 +214,7 @@ def layout_of(
     names = tuple(name for name in dict.fromkeys(columns) if name != query.time)
     for name in names:
         check_storable(name, schema.field(name).type)
-    read = [schema.field(name) for name in dict.fromkeys([*query.by, query.time, *names])]
+    read = [schema.field(name) for name in map(str, query.columns)]
     plain = nullable_schema(pa.schema(read).remove_metadata())
     return KeyLayout(fingerprint, plain, tuple(shapes), forget, query.time, names)
 
