@@ -11,7 +11,8 @@ stream state holds slices of read numbers, times as ticks, as kernels do; others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, compress, pairwise
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from sash.columns.read_column import TYPE_NAMES, Column
 from sash.columns.result_column import interpreted_to_arrow, results_to_arrow
 from sash.engine.check_columns import exact_form, input_types, interpreted_form
 from sash.engine.executors.executor import SUFFIX, with_auxiliary, with_min_rows
+from sash.engine.executors.interpreted_executor import InterpretedExecutor
 from sash.engine.partials import SlicePartials
 from sash.engine.prepare import Prepared
 from sash.kernels.fused_partial import PartialLayout, Shape, as_partial, fuse_partials, split_shape
@@ -71,6 +73,14 @@ class Output(NamedTuple):
     convert: Callable[[Any], Any]
 
 
+class Read(NamedTuple):
+    """How a pass reads a column: as numbers, with ticks for times, or as Python objects, cast to a type before that."""
+
+    name: str
+    as_numbers: bool = False
+    cast_to: pa.DataType | None = None
+
+
 class Component(NamedTuple):
     """A part of the partials of a pass."""
 
@@ -98,8 +108,10 @@ class FoldedPass:
         self.query: QuerySpec = prepared.query
         self.number = number
         first = next(iter(self.plan_pass.aggregates.values()))
-        self.columns = [str(name) for name in first.named_columns]
+        self.columns: list[Read] = []
+        """The columns that it reads, besides the time."""
         self.reads_time = first.time is not None
+        self.names = [str(name) for name in first.named_columns]
         self._check(prepared)
         self.reads_numbers = bool(layout.shapes) or self._is_numeric
         """Whether it reads numbers and ticks, as kernels do, rather than Python objects."""
@@ -115,14 +127,14 @@ class FoldedPass:
             is_estimate = exact_form(prepared.query, aggregate, schema) is not None
             if is_estimate or aggregate.coding.reads is not None:
                 raise NotFoldedError
-        if any(schema.field(name).type == pa.uint64() for name in self.columns):  # kernels read int64
+        if any(schema.field(name).type == pa.uint64() for name in self.names):  # kernels read int64
             raise NotFoldedError
 
     @property
     def _is_numeric(self) -> bool:
         """Whether its partials are those of kernels over numbers."""
         is_built_in = all(aggregate.is_built_in for aggregate in self.plan_pass.aggregates.values())
-        return self.plan_pass.compact and is_built_in and all(name in self.prepared.kinds for name in self.columns)
+        return self.plan_pass.compact and is_built_in and all(name in self.prepared.kinds for name in self.names)
 
     def _fuse(self, shape: Shape | None) -> None:
         """Read numbers: the components are those of the partials of slices."""
@@ -133,7 +145,8 @@ class FoldedPass:
         fused = fuse_partials(list(forms.values()), dtypes)
         self.components = [Component(one.aggregate.lift, one.aggregate.combine) for one in fused.components]
         self.reads = [(forms[name], out.component, out.lower) for name, out in zip(named, fused.outputs, strict=True)]
-        self.names = list(named)
+        self.results = list(named)
+        self.columns = [Read(name, as_numbers=True) for name in self.names]
         if shape is not None:
             shapes = split_shape(shape, len(self.components))
             ends = list(accumulate((len(PartialLayout(one).fields) for one in shapes), initial=0))
@@ -152,7 +165,8 @@ class FoldedPass:
         """Read Python objects: each aggregate has a component of its own."""
         schema, named = self.prepared.schema, with_auxiliary(self.plan_pass.aggregates)
         forms = {name: interpreted_form(one, schema) for name, one in named.items()}
-        self.components, self.reads, self.names = [], [], list(named)
+        self.components, self.reads, self.results = [], [], list(named)
+        self.columns = self._read_objects(forms)
         places: dict[Any, int] = {}
         for form in forms.values():
             functions = (form.lift, form.combine)
@@ -166,12 +180,23 @@ class FoldedPass:
 
         self.to_arrow = to_arrow
 
+    def _read_objects(self, forms: Mapping[str, Aggregate[Any]]) -> list[Read]:
+        """Return the columns as the interpreter reads them; times of some zones in UTC, for example."""
+        read = set()
+        for name, form in forms.items():
+            run = InterpretedExecutor(self.prepared, replace(self.plan_pass, aggregates={name: form}))
+            types = [self.prepared.schema.field(column).type for column in self.names]
+            read.add(tuple(map(run.cast_to, types)))
+        if len(read) > 1:
+            raise NotFoldedError
+        return [Read(name, cast_to=dtype) for name, dtype in zip(self.names, *read, strict=True)]
+
     def _outputs(self, window: str, types: pa.Schema) -> list[Output]:
         """Return the results of a window."""
         least = self.prepared.plan.windows[window].min_rows
-        lowers = {name: lower for name, (_, _, lower) in zip(self.names, self.reads, strict=True)}
+        lowers = {name: lower for name, (_, _, lower) in zip(self.results, self.reads, strict=True)}
         outputs = []
-        for name, (form, component, lower) in zip(self.names, self.reads, strict=True):
+        for name, (form, component, lower) in zip(self.results, self.reads, strict=True):
             if name.endswith(SUFFIX):
                 continue
             rule = (form if least == 1 else with_min_rows(form, least)).result

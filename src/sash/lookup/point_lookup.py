@@ -19,7 +19,7 @@ from sash.columns.buffers import unpack
 from sash.columns.read_column import objects_of, read_numbers
 from sash.engine.evaluate import EXACT
 from sash.engine.prepare import Prepared, prepare
-from sash.lookup.folded_pass import FoldedPass, NotFoldedError, Windows
+from sash.lookup.folded_pass import FoldedPass, NotFoldedError, Read, Windows
 from sash.lookup.point_evaluation import as_declared, evaluate_states
 from sash.plan.query_spec import QuerySpec
 from sash.state.fingerprint import check_same_query, fingerprint_query
@@ -123,9 +123,12 @@ class PointLookup:
         times = state.times if state.slices is None else np.concatenate([state.slices.times, state.times])
         windows = self._windows(times, now)
         results: dict[str, Any] = {}
-        listed: dict[tuple[str, bool], list[Any]] = {}
+        known: dict[Read, list[Any]] = {}
         for one in self.passes:
-            columns = [self._values(state, name, listed, as_numbers=one.reads_numbers) for name in one.columns]
+            for column in one.columns:
+                if column not in known:
+                    known[column] = self._read(state, column)
+            columns = [known[column] for column in one.columns]
             if one.reads_time:
                 columns.append(state.times.tolist())
             slices = None if state.slices is None else state.slices.partials[one.number]
@@ -140,28 +143,23 @@ class PointLookup:
         found = [window.bounds(items, {}, numpy_form) for window in self.prepared.plan.windows.values()]
         return Windows([(int(bounds.begins[0]), int(bounds.ends[0])) for bounds in found], now)
 
-    def _values(
-        self, state: KeyState, name: str, listed: dict[tuple[str, bool], list[Any]], *, as_numbers: bool
-    ) -> list[Any]:
-        """Return the values of a column: numbers, or Python objects."""
-        if (name, as_numbers) not in listed:
-            listed[name, as_numbers] = self._read(state, name, as_numbers=as_numbers)
-        return listed[name, as_numbers]
-
-    def _read(self, state: KeyState, name: str, *, as_numbers: bool) -> list[Any]:
+    def _read(self, state: KeyState, column: Read) -> list[Any]:
+        """Return the values of a column."""
+        name = column.name
         if name == self.layout.time:
-            if as_numbers:
+            if column.as_numbers:
                 return state.times.tolist()
-            return objects_of(self.time.write(state.times).cast(self.time.type))
-        column = as_declared(state.columns[name], self.layout.schema.field(name).type)
-        if not as_numbers:
-            return objects_of(column)
-        numbers = read_numbers(column)
-        values: list[Any] = numbers.values.tolist()
+            values = self.time.write(state.times).cast(self.time.type)
+        else:
+            values = as_declared(state.columns[name], self.layout.schema.field(name).type)
+        if not column.as_numbers:
+            return objects_of(values if column.cast_to is None else values.cast(column.cast_to))
+        numbers = read_numbers(values)
+        listed: list[Any] = numbers.values.tolist()
         if len(numbers.bits):
-            valid = unpack(numbers.bits, len(values)).tolist()
-            values = [value if ok else None for value, ok in zip(values, valid, strict=True)]
-        return values
+            valid = unpack(numbers.bits, len(listed)).tolist()
+            listed = [value if ok else None for value, ok in zip(listed, valid, strict=True)]
+        return listed
 
 
 def _newest_life(state: KeyState, now: int, forget: int) -> KeyState:
