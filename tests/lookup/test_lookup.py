@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 from base64 import b64decode
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,6 +20,7 @@ from helpers.cases import SOAK
 import sash
 from sash import agg, window
 from sash.algorithms.base import alike
+from sash.engine.needed_columns import read_columns
 from sash.engine.prepare import prepare
 from sash.lookup import point_lookup
 from sash.state.prefix_state import PrefixState
@@ -73,7 +74,7 @@ def random_events(chooser: random.Random, rows: int, until: int, disorder: int) 
             "x": maybe(chooser.randint(-9, 9)), "v": maybe(chooser.choice([chooser.randint(-40, 40) / 4, float("nan")])),
             "name": maybe(chooser.choice(["ant", "bee", "", "ü"])), "price": maybe(Decimal(chooser.randint(-999, 999)) / 100),
             "when": maybe(datetime(2026, 10, 25, 2, chooser.randrange(60), tzinfo=berlin, fold=chooser.randrange(2))),
-            "tags": maybe([maybe("p"), "q"][: chooser.randrange(3)]), "spot": maybe({"lat": maybe(1.5), "on": maybe(datetime(2026, 1, 1 + place % 28).date())}),
+            "tags": maybe([maybe("p"), "q"][: chooser.randrange(3)]), "spot": maybe({"lat": maybe(1.5), "on": maybe(date(2026, 1, 1 + place % 28))}),
             "small": maybe(chooser.randint(-9, 9)), "ok": maybe(chooser.random() < 0.5), "kind": maybe(chooser.choice(["x", "y"])),
         }  # fmt: skip
 
@@ -92,23 +93,20 @@ class Served:
         self.stream = Stream(computed, emit="state", late="drop", **options)
         self.store: dict[Any, bytes] = {}
         self.accepted: list[pa.Table] = []
-        self.newest: int | None = None
+        self.newest = -(10**9)
         self.since = 0
 
     def columns(self, rows: pa.Table) -> pa.Table:
         """The columns that the query reads."""
-        from sash.engine.needed_columns import read_columns
-
         return read_columns(self.query._declared, rows)
 
     def run(self, batch: pa.Table) -> None:
         """Run a micro-batch."""
         in_time = []
         for time in batch["t"].to_pylist():
-            in_time.append(self.newest is None or time >= self.newest - self.lateness)
-            self.newest = time if self.newest is None else max(self.newest, time)
-        if self.newest is not None:
-            self.since = self.newest - self.lateness
+            in_time.append(time >= self.newest - self.lateness)
+            self.newest = max(self.newest, time)
+        self.since = self.newest - self.lateness
         self.accepted.append(batch.filter(pa.array(in_time, pa.bool_())))
         states = self.stream.add(self.columns(batch))
         assert states.column_names == [*self.query._declared.by, "state_time", "state"]
@@ -145,7 +143,9 @@ def assert_alike(found: list[dict[str, Any]], expected: list[dict[str, Any]]) ->
         assert list(mine) == list(theirs)
         for name, value in mine.items():
             assert type(value) is type(theirs[name]), f"{name}: {value!r} instead of {theirs[name]!r}"
-            assert alike(value, theirs[name]) or repr(value) == repr(theirs[name]), f"{name}: {value!r} instead of {theirs[name]!r}"
+            assert alike(value, theirs[name]) or repr(value) == repr(theirs[name]), (
+                f"{name}: {value!r} instead of {theirs[name]!r}"
+            )
 
 
 @pytest.mark.parametrize("folds", [True, False])
@@ -201,7 +201,9 @@ def test_a_key_that_was_forgotten_is_a_new_key(seed: int) -> None:
             for key in KEYS:
                 lived = of_newest_life(accepted.to_pylist(), key, now, forget)
                 labels = pa.table({"key": pa.array([key], pa.string()), "t": [now]})
-                expected = query.run(pa.Table.from_pylist(lived, SCHEMA), at=labels).drop_columns(["key", "t"]).to_pylist()
+                expected = (
+                    query.run(pa.Table.from_pylist(lived, SCHEMA), at=labels).drop_columns(["key", "t"]).to_pylist()
+                )
                 assert_alike([query.lookup(served.store.get(key), now=now)], expected)
 
 
@@ -224,7 +226,12 @@ def test_times_of_every_unit_and_zone(unit: str, zone: str | None) -> None:
     start = datetime(2026, 3, 28, 12, tzinfo=None if zone is None else ZoneInfo(zone))
     times = [start + timedelta(hours=hours) for hours in (0, 5, 20, 26, 30)]
     events = pa.table({"key": ["a"] * 5, "t": pa.array(times, pa.timestamp(unit, zone)), "x": [1, 2, 3, 4, 5]})
-    windows = {"day": window.time("24h"), "tail": window.time("20h", tail="3h"), "month": window.time("1mo"), "all": window.expanding()}
+    windows = {
+        "day": window.time("24h"),
+        "tail": window.time("20h", tail="3h"),
+        "month": window.time("1mo"),
+        "all": window.expanding(),
+    }
     query = sash.Query({"sum": agg.sum("x"), "last": agg.last("t"), "n": agg.count()}, windows, by="key", time="t")
     states = query.run(events.to_reader(), emit="state").read_all().to_pylist()
     for hours in (30, 31.5, 49, 800):
@@ -241,7 +248,7 @@ def test_dates_and_durations() -> None:
     days = pa.table({"t": pa.array([1, 2, 5], pa.date32()), "x": [1.0, 2.0, 4.0]})
     query = sash.Query(agg.sum("x"), window.time("2d"), time="t")
     [row] = query.run(days.to_reader(), emit="state").read_all().to_pylist()
-    assert query.lookup(row["state"], now=datetime(1970, 1, 7).date()) == {"sum": 4.0}
+    assert query.lookup(row["state"], now=date(1970, 1, 7)) == {"sum": 4.0}
     lengths = pa.table({"t": pa.array([1, 2, 5], pa.duration("s")), "x": [1.0, 2.0, 4.0]})
     [row] = query.run(lengths.to_reader(), emit="state").read_all().to_pylist()
     assert query.lookup(row["state"], now=timedelta(days=2, seconds=3)) == {"sum": 4.0}
@@ -251,13 +258,13 @@ def test_a_time_is_rounded_down() -> None:
     events = pa.table({"t": pa.array([10, 20], pa.timestamp("s")), "x": [1, 2]})
     query = sash.Query(agg.sum("x"), window.time("10s"), time="t")
     [row] = query.run(events.to_reader(), emit="state").read_all().to_pylist()
-    assert query.lookup(row["state"], now=datetime(1970, 1, 1, 0, 0, 29, 999_999)) == {"sum": 2}
+    assert query.lookup(row["state"], now=datetime.fromisoformat("1970-01-01 00:00:29.999999")) == {"sum": 2}
 
 
 # -- headers and errors ------------------------------------------------------------------------------------------------
 
 EVENTS = pa.table({"key": ["a", "b", "a"], "t": [1, 4, 9], "x": [1.0, 2.0, 3.0]})
-QUERY = {"aggregates": {"sum": agg.sum("x")}, "windows": window.time(10), "by": "key", "time": "t"}
+QUERY: dict[str, Any] = {"aggregates": {"sum": agg.sum("x")}, "windows": window.time(10), "by": "key", "time": "t"}
 
 
 def test_the_header_is_known_without_rows() -> None:
@@ -265,7 +272,13 @@ def test_the_header_is_known_without_rows() -> None:
     states = query.run(EVENTS.to_reader(), emit="state")
     header = b64decode(states.schema.field("state").metadata[b"sash.state_header"])
     assert states.schema.names == query.schema(EVENTS.to_reader(), emit="state").names
-    for data in (EVENTS, EVENTS.schema, EVENTS.to_reader(), EVENTS.to_pandas(), EVENTS.append_column("more", EVENTS["t"])):
+    for data in (
+        EVENTS,
+        EVENTS.schema,
+        EVENTS.to_reader(),
+        EVENTS.to_pandas(),
+        EVENTS.append_column("more", EVENTS["t"]),
+    ):
         assert query.state_header(data) == header
     rows = {row["key"]: row for row in states.read_all().to_pylist()}
     other = sash.Query(**QUERY)
@@ -282,7 +295,14 @@ def test_only_keys_with_new_rows_are_emitted_and_a_tombstone_follows() -> None:
     query = sash.Query(**QUERY)
     tables = [query.run(events.to_reader(max_chunksize=1), emit="state")]
     emitted = [(row["key"], row["state_time"], row["state"] is None) for row in tables[0].read_all().to_pylist()]
-    assert emitted == [("a", 1, False), ("b", 4, False), ("a", 9, False), ("c", 20, False), ("a", 20, True), ("b", 20, True)]
+    assert emitted == [
+        ("a", 1, False),
+        ("b", 4, False),
+        ("a", 9, False),
+        ("c", 20, False),
+        ("a", 20, True),
+        ("b", 20, True),
+    ]
 
 
 def test_errors_of_lookups() -> None:
@@ -291,8 +311,14 @@ def test_errors_of_lookups() -> None:
     state = row["state"]
     with pytest.raises(ValueError, match="now=8 is before 9, the watermark"):
         query.lookup(state, now=8)
-    for damaged in (b"", b"abc", state[:-1], state[:-1] + bytes([state[-1] ^ 1]), state[:20] + bytes([state[20] ^ 1]) + state[21:]):
-        with pytest.raises(ValueError, match="These bytes are no state|does not know the header"):
+    for damaged in (
+        b"",
+        b"abc",
+        state[:-1],
+        state[:-1] + bytes([state[-1] ^ 1]),
+        state[:20] + bytes([state[20] ^ 1]) + state[21:],
+    ):
+        with pytest.raises(ValueError, match=r"These bytes are no state|does not know the header"):
             query.lookup(damaged, now=12)
     changed = sash.Query(**QUERY | {"windows": window.time(11)})
     with pytest.raises(ValueError, match="another header"):
@@ -302,7 +328,7 @@ def test_errors_of_lookups() -> None:
     with pytest.raises(ValueError, match="header of the states"):
         query.lookup(state, now=12, header=b"nothing")
     with pytest.raises(TypeError, match="must be an integer"):
-        query.lookup(state, now=datetime(2026, 1, 1))
+        query.lookup(state, now=datetime.fromisoformat("2026-01-01"))
     with pytest.raises(TypeError, match="bytes or None"):
         query.lookup("text", now=12)
     with pytest.raises(ValueError, match="2 states, but 1 times"):
@@ -313,7 +339,7 @@ def test_errors_of_lookups() -> None:
     events = pa.table({"t": pa.array([0], pa.timestamp("us", "UTC"))})
     [row] = zoned.run(events.to_reader(), emit="state").read_all().to_pylist()
     with pytest.raises(TypeError, match="has no zone, but the time column"):
-        zoned.lookup(row["state"], now=datetime(2026, 1, 1))
+        zoned.lookup(row["state"], now=datetime.fromisoformat("2026-01-01"))
     with pytest.raises(TypeError, match="is not a time"):
         zoned.lookup(row["state"], now=3)
 
@@ -344,6 +370,39 @@ def test_a_name_of_the_results_is_taken() -> None:
     events = EVENTS.rename_columns(["state", "t", "x"])
     with pytest.raises(ValueError, match="Rename the key"):
         sash.Query(**QUERY | {"by": "state"}).run(events.to_reader(), emit="state")
+
+
+def test_erased_keys_have_no_state_and_no_rows() -> None:
+    query = sash.Query(**QUERY | {"windows": {"w": window.time(10), "e": window.expanding()}})
+    states = query.run(EVENTS.to_reader(max_chunksize=1), emit="state", erase=["b", "unknown"]).read_all().to_pylist()
+    assert {row["key"]: row["state"] is None for row in states} == {"a": False, "b": True, "unknown": True}
+    found = sash.Query(**QUERY).run(EVENTS.to_reader(), erase=[{"key": "a"}]).read_all()
+    assert found["key"].to_pylist() == ["b"]
+
+
+def test_a_state_that_is_erased_is_gone() -> None:
+    for windows in ({"w": window.time(10)}, {"w": window.time(10), "e": window.expanding()}, {"h": window.tumbling(5)}):
+        prepared = prepare(sash.Query(**QUERY | {"windows": windows})._declared, EVENTS.schema, compiled=False)
+        stream = Stream(prepared, late="drop")
+        stream.add(EVENTS)
+        before = stream.states.size.keys
+        stream.states.erase(pa.table({"key": ["a"]}))
+        assert stream.states.size.keys == before - 1
+        assert all("a" not in keys["key"].to_pylist() for keys in stream.states.states[0].keys)
+
+
+def test_keys_to_erase_are_checked() -> None:
+    for erase, error, message in (
+        ([3], TypeError, "does not fit the types of the keys, key string"),
+        ([{"k": "a"}], ValueError, "must have the columns key, and no others"),
+        ("a", TypeError, "must be a list of keys"),
+    ):
+        with pytest.raises(error, match=message):
+            sash.Query(**QUERY).run(EVENTS.to_reader(), erase=erase)
+    with pytest.raises(ValueError, match="the query has none"):
+        sash.Query(agg.count(), window.time(10), time="t").run(EVENTS.to_reader(), erase=["a"])
+    with pytest.raises(TypeError, match="must be a dictionary with the columns key, x"):
+        sash.Query(agg.count(), window.time(10), by=["key", "x"], time="t").run(EVENTS.to_reader(), erase=["a"])
 
 
 def test_an_error_of_an_aggregate_names_the_row() -> None:

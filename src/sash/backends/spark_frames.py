@@ -31,13 +31,15 @@ class SparkFrame(Backend[Options]):
         if is_wide(options):
             check_known(cache.query, "Spark")
         query = spark.query_on_spark(cache.query, data, options)
-        if options.get("emit") == "state":
-            _known_layout(cache, query)
+        self.learn(cache, query)
         results = query.in_own_case(query.run())
         names = cache.query.future_columns
         if is_wide(options):
             results, names = _widened(cache.query, results), wide_names(cache.query, names)
         return query.marked(results, names, {SEES_FUTURE: "true"})
+
+    def learn(self, cache: PreparedCache, on_spark: Any) -> None:
+        """Remember what a query emits, for lookups."""
 
     def result_schema(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the schema of the results, a StructType."""
@@ -130,14 +132,14 @@ class SparkStream(SparkFrame[SparkStreamOptions]):
 
     def key_layout(self, cache: PreparedCache, data: Any, options: SparkStreamOptions) -> KeyLayout:
         """Return the layout of the states of keys."""
-        return _known_layout(cache, spark.query_on_spark(cache.query, data, options))
+        streaming: Any = spark.query_on_spark(cache.query, data, options)
+        layout: KeyLayout = streaming.layout
+        return layout
 
-
-def _known_layout(cache: PreparedCache, streaming: Any) -> KeyLayout:
-    """Return the layout of the states that a stream emits, known from now on."""
-    layout: KeyLayout = streaming.layout
-    cache.headers[layout.id] = layout.header
-    return layout
+    def learn(self, cache: PreparedCache, on_spark: Any) -> None:
+        """Remember the header of the states of keys that a stream emits."""
+        if on_spark.emits_states:
+            cache.headers[on_spark.layout.id] = on_spark.layout.header
 
 
 def find_table(session: Any, name: str, *, is_path: bool) -> Any:

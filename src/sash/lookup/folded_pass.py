@@ -47,7 +47,7 @@ class Windows:
         """Where each begins and ends."""
         self.now = now
         self.first = min(begin for begin, _ in bounds)
-        self.last = max(max(end for _, end in bounds), self.first)
+        self.last = max(self.first, *(end for _, end in bounds))
         by_end: dict[int, list[tuple[int, int]]] = {}
         for window, (begin, end) in enumerate(bounds):
             by_end.setdefault(end, []).append((begin, window))
@@ -212,7 +212,7 @@ class FoldedPass:
         has_finish = aggregate.result.finish is not None
 
         def convert(result: Any) -> Any:
-            if type(result) is expected and (expected is not int or -LIMIT <= result < LIMIT):
+            if type(result) is expected and (expected is not int or _is_int64(result)):
                 return result
             if expected is float and type(result) is int:
                 return float(result)
@@ -281,6 +281,10 @@ class FoldedPass:
                 place = min(place, begin - windows.first)
                 found[window] = whole
         return found
+
+
+def _is_int64(result: Any) -> bool:
+    return bool(-LIMIT <= result < LIMIT)
 
 
 def _finished(rule: Any, result: Any, auxiliary: Any, now: int) -> Any:

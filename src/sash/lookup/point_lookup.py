@@ -148,7 +148,7 @@ class PointLookup:
         name = column.name
         if name == self.layout.time:
             if column.as_numbers:
-                return state.times.tolist()
+                return list(state.times.tolist())
             values = self.time.write(state.times).cast(self.time.type)
         else:
             values = as_declared(state.columns[name], self.layout.schema.field(name).type)

@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -197,12 +197,14 @@ def _checksums(joined: pa.Array) -> list[int]:
     """Return the CRC-32 of each value."""
     data = memoryview(joined.buffers()[2])
     offsets = np.frombuffer(joined.buffers()[1], np.int64)[joined.offset : joined.offset + len(joined) + 1].tolist()
-    return [zlib.crc32(data[begin:end]) for begin, end in zip(offsets, offsets[1:], strict=False)]
+    return [zlib.crc32(data[begin:end]) for begin, end in pairwise(offsets)]
 
 
 def damaged() -> ValueError:
     """Return the error for bytes that are no state of a key."""
-    return ValueError("These bytes are no state of a key, or were cut short or changed. Read them again, or write the store anew.")
+    return ValueError(
+        "These bytes are no state of a key, or were cut short or changed. Read them again, or write the store anew."
+    )
 
 
 def layout_of(

@@ -42,7 +42,7 @@ def check_lookup(query: QuerySpec, called: str = 'emit="state"') -> None:
     """Raise ValueError if the state of a key does not tell the results of a query at a time."""
     if query.time is None:
         raise ValueError(f'{called} needs a time column, which says when an event happened: Query(time="ts", …).')
-    use = "Use windows that end with their row, as window.time(\"1h\"), window.rows(10) or window.expanding()."
+    use = 'Use windows that end with their row, as window.time("1h"), window.rows(10) or window.expanding().'
     for window in query.windows.values():
         frame = window.frame
         if frame is None:
@@ -50,7 +50,9 @@ def check_lookup(query: QuerySpec, called: str = 'emit="state"') -> None:
                 f"{called} does not apply to {window}: its result belongs to a window that has ended, and a stream does not keep those. {use}"
             )
         if frame.no_labels:
-            raise ValueError(f"{called} does not apply to {window}: it {frame.no_labels.replace('labels', 'lookups')}. {use}")
+            raise ValueError(
+                f"{called} does not apply to {window}: it {frame.no_labels.replace('labels', 'lookups')}. {use}"
+            )
         if frame.looks_ahead:
             raise ValueError(
                 f"{called} does not apply to {window}: it looks ahead, to events after the lookup, which nobody knows yet. {use}"
@@ -66,7 +68,9 @@ def check_options(options: Any) -> None:
         if options.get(name, value) != value:
             raise ValueError(f'{name}={options[name]!r} does not go with emit="state". Leave {name}= out.')
     if options["late"] == "keep":
-        raise ValueError('late="keep" does not go with emit="state", which has no place for rows. Use late="drop" or "error".')
+        raise ValueError(
+            'late="keep" does not go with emit="state", which has no place for rows. Use late="drop" or "error".'
+        )
 
 
 def key_layout(prepared: Prepared, forget: Duration | None = None) -> KeyLayout:
@@ -91,6 +95,13 @@ class KeyStates(WindowStates):
     def __init__(self, prepared: Prepared, layout: KeyLayout, forget: Duration | None = None) -> None:
         super().__init__(prepared, forget=forget, for_lookup=True)
         self.layout = layout
+        self.erased: list[pa.Table] = []
+        """Keys that were erased, and whose tombstones are emitted next."""
+
+    def erase(self, keys: pa.Table) -> None:
+        """Delete the state of some keys, and emit null for them with the next micro-batch, also if they had none: a store may have it."""
+        super().erase(keys)
+        self.erased.append(keys.select(list(self.prepared.query.by)))
 
     @property
     def state(self) -> StoredItems:
@@ -100,7 +111,8 @@ class KeyStates(WindowStates):
 
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the states of the keys that it changed; nothing at the end of a stream, which changes no key."""
-        before = self._keys
+        before = [*self._keys, *self.erased]
+        self.erased = []
         advance(self.state, batch)
         if batch.watermark == FOREVER:
             return self._emitted([], batch.table.slice(0, 0), NEVER)
@@ -122,11 +134,15 @@ class KeyStates(WindowStates):
         """Return the states of the keys of new rows, and null for keys that had a state before and have none now."""
         after = self._keys if before or len(rows) else []
         tables = [*after, *before, self._key_columns(rows, len(rows))]
-        keys = pa.concat_tables(tables)
+        keys = pa.concat_tables(tables, promote_options="permissive")
         codes, count = number_keys(keys, tuple(keys.column_names), numpy_form)
         owners = np.split(codes.astype(np.int64, copy=False), np.cumsum([len(table) for table in tables])[:-1])
         has_state, had_state, is_new = (np.zeros(count, np.bool_) for _ in range(3))
-        for flags, owned in ((has_state, owners[: len(after)]), (had_state, owners[len(after) : -1]), (is_new, owners[-1:])):
+        for flags, owned in (
+            (has_state, owners[: len(after)]),
+            (had_state, owners[len(after) : -1]),
+            (is_new, owners[-1:]),
+        ):
             for own in owned:
                 flags[own] = True
         chosen = np.flatnonzero(is_new | (had_state & ~has_state))

@@ -131,6 +131,11 @@ class StreamState:
             self.late_rows.beside(results), self.late_rows.count - counted, self.states.forgotten - forgotten
         )
 
+    def erase(self, keys: pa.Table) -> None:
+        """Delete the state of some keys. The state can be stored as a whole only, so that no delta has them."""
+        self.states.erase(keys)
+        self._before, self._arrays = None, None
+
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""
         return self.advance(self.prepared.no_rows, FOREVER).results

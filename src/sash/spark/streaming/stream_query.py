@@ -60,6 +60,7 @@ from sash.spark.streaming.bucket import defer
 from sash.spark.streaming.initial_state import initial_state
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
+from sash.state.erased_keys import erased_keys
 from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
 from sash.state.key_layout import KeyLayout
 from sash.state.key_states import HEADER, STATE, STATE_TIME, check_lookup, check_options, key_layout
@@ -86,7 +87,16 @@ HELD = {
 }
 """What the state of each kind holds."""
 STATES_TEXT = "for each key with new rows its state, which query.lookup reads; null once nothing is stored of a key"
-ONLY = {"mode": "append", "emit": "results", "late": "drop", "forget": None, "evolve": False, "state_from": None, "on_bad_time": "error"}
+ONLY = {
+    "mode": "append",
+    "emit": "results",
+    "late": "drop",
+    "forget": None,
+    "erase": None,
+    "evolve": False,
+    "state_from": None,
+    "on_bad_time": "error",
+}
 """The options of Sash's own operator, with what Spark's does."""
 UNUSED = {"ahead": "1d", "buckets": None, "metrics": None}
 """Further options that Spark's own operator does not have, with their defaults."""
@@ -136,13 +146,24 @@ class StreamQuery(SparkQuery):
         sent = self.sent.select(*map(quote, self.schema.names)) if self.emits_states else self.sent
         rows = sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else sent
         names = rows.columns
-        pack = packing(names, self.query.title, tasks_with_state(self.buckets))
+        pack = packing(names, self.query.title, tasks_with_state(self.buckets), self.erased)
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
         processor, states = defer(self.task), initial_state(self)
         emitted = packed.groupBy(GROUP).transformWithState(processor, self.emitted, OPERATOR_MODE, "EventTime", states)
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         metrics = self.options["metrics"] or next(_metrics_names)
         return self._as_rows(emitted.observe(metrics, *counts))
+
+    @cached_property
+    def erased(self) -> pa.Table | None:
+        """The keys to erase, with the hashes that Spark computes of them."""
+        by, schema, spark = self.query.by, self.frame.schema, self.frame.sparkSession
+        keys = erased_keys(self.query, self.options["erase"], nullable_schema(readable_schema(self.schema)))
+        if keys is None:
+            return None
+        rows = spark.createDataFrame(keys.to_pylist(), StructType([schema[name] for name in by]).toNullable())
+        hashes = rows.select(hash_of(by, schema).alias(HASH)).collect()
+        return keys.append_column(HASH, pa.array([row[0] for row in hashes], pa.int64()))
 
     @property
     def emitted(self) -> StructType:
@@ -201,7 +222,9 @@ class StreamQuery(SparkQuery):
     def layout(self) -> KeyLayout:
         """The layout of the states of keys: with times in UTC, whatever the zone of the session."""
         rows = nullable_schema(readable_schema(self.schema))
-        types = [pa.timestamp(field.type.unit, "UTC") if getattr(field.type, "tz", None) else field.type for field in rows]
+        types = [
+            pa.timestamp(field.type.unit, "UTC") if getattr(field.type, "tz", None) else field.type for field in rows
+        ]
         in_utc = pa.schema([field.with_type(dtype) for field, dtype in zip(rows, types, strict=True)])
         known = self.in_python
         prepared = prepare(known.query, in_utc, compiled=self.compiled, interpreted=known.interpreted)
@@ -275,7 +298,9 @@ class StreamQuery(SparkQuery):
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[self.late]} and counted as late",
             "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; by bucket, a base and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
-            "results": STATES_TEXT if self.emits_states else f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
+            "results": STATES_TEXT
+            if self.emits_states
+            else f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
             "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
@@ -287,6 +312,8 @@ class StreamQuery(SparkQuery):
 
 class NativeStream(SparkQuery):
     """A query and its streaming DataFrame."""
+
+    emits_states = False
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
         _check_time(query)
