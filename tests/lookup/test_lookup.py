@@ -290,6 +290,18 @@ def test_the_header_is_known_without_rows() -> None:
         other.lookup(None, now=12)
 
 
+def test_an_explanation_says_what_is_emitted() -> None:
+    text = str(sash.Query(**QUERY).explain(EVENTS.to_reader(), emit="state"))
+    assert "emits     for each key with new rows its state, 25 B and its rows" in text
+
+
+def test_a_state_is_its_rows_and_little_more() -> None:
+    events = pa.table({"key": ["a"] * 20, "t": range(20), "x": [1.5] * 20})
+    query = sash.Query(**QUERY | {"windows": window.time(100), "lateness": 50})
+    [row] = query.run(events.to_reader(), emit="state").read_all().to_pylist()
+    assert len(row["state"]) == 20 * 16 + 25 < 1.5 * 20 * 16
+
+
 def test_only_keys_with_new_rows_are_emitted_and_a_tombstone_follows() -> None:
     events = pa.table({"key": ["a", "b", "a", "c"], "t": [1, 4, 9, 20], "x": [1.0, 2.0, 3.0, 4.0]})
     query = sash.Query(**QUERY)

@@ -22,6 +22,7 @@ from sash.engine.wide import check_known, is_wide, widen
 from sash.expressions import Expression, Selection
 from sash.options import ReaderOptions, TableOptions
 from sash.plan.query_spec import QuerySpec
+from sash.plan.tree import Branch
 from sash.state.codec import as_schema
 from sash.state.key_layout import KeyLayout
 from sash.state.key_states import check_options, key_layout
@@ -184,9 +185,12 @@ class ArrowStream(Backend[ReaderOptions]):
         prepared = compile_ahead(prepare(cache.query, schema, compiled=options["compiled"]))
         return key_layout(prepared, read_forget(prepared, options["forget"]))
 
-    def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:  # noqa: ARG002 — no option changes it
-        """Return how a query runs on data."""
-        return RunPlan(query, needed_schema(query, self._reader(data).schema))
+    def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:
+        """Return how a query runs on data, with what it emits if these are no results."""
+        branches: tuple[Branch, ...] = ()
+        if options["emit"] == "state":
+            branches = (Branch("emits", (self.key_layout(PreparedCache(query), data, options).described,)),)
+        return RunPlan(query, needed_schema(query, self._reader(data).schema), branches)
 
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""

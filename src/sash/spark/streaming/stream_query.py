@@ -86,7 +86,6 @@ HELD = {
     "rows": "rows that open or later windows need",
 }
 """What the state of each kind holds."""
-STATES_TEXT = "for each key with new rows its state, which query.lookup reads; null once nothing is stored of a key"
 ONLY = {
     "mode": "append",
     "emit": "results",
