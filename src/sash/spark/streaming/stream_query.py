@@ -116,6 +116,7 @@ class StreamQuery(SparkQuery):
             check_options(options)
             check_lookup(self.query)
             self.schema = pa.schema([self.schema.field(str(name)) for name in self.query.columns])
+            self.sent = self.frame.select(*map(quote, self.schema.names))
         self.late = options["late"] or "drop"
         self.keeps_late = self.late == "keep"
         """Whether results have a column of late rows."""
@@ -142,8 +143,7 @@ class StreamQuery(SparkQuery):
     def run(self) -> DataFrame:
         """Return the results."""
         by = self.query.by
-        sent = self.sent.select(*map(quote, self.schema.names)) if self.emits_states else self.sent
-        rows = sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else sent
+        rows = self.sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else self.sent
         names = rows.columns
         pack = packing(names, self.query.title, tasks_with_state(self.buckets), self.erased)
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
@@ -295,9 +295,9 @@ class StreamQuery(SparkQuery):
             state += f"; a key is forgotten {self.forget} after its last row"
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[self.late]} and counted as late",
-            "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
+            "shuffled": f"{'all columns' if (query.per_row and not self.emits_states) or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; by bucket, a base and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
-            "results": STATES_TEXT
+            "results": self.layout.described
             if self.emits_states
             else f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
