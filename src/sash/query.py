@@ -294,9 +294,9 @@ class Query:
         >>> stream = pa.table({"card": ["A", "A", "B"], "minute": [5, 9, 9], "paid": [20.0, 3.0, 7.0]}).to_reader()
         >>> states = {row["card"]: row["state"] for row in query.run(stream, emit="state").read_all().to_pylist()}
         >>> query.lookup(states["A"], now=10), query.lookup(states["A"], now=66)
-        ({'sum': 23.0, 'count': 2}, {'sum': 3.0, 'count': 1})
+        ({'sum_paid': 23.0, 'count': 2}, {'sum_paid': 3.0, 'count': 1})
         >>> query.lookup([states["B"], states.get("C")], now=66)
-        [{'sum': 7.0, 'count': 1}, {'sum': None, 'count': 0}]
+        [{'sum_paid': 7.0, 'count': 1}, {'sum_paid': None, 'count': 0}]
         """
         if self._lookups is None:
             from sash.lookup.lookups import Lookups  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need

@@ -151,7 +151,8 @@ def assert_alike(found: list[dict[str, Any]], expected: list[dict[str, Any]]) ->
 @pytest.mark.parametrize("folds", [True, False])
 @pytest.mark.parametrize("seed", range(300 if SOAK else 24))
 def test_a_lookup_is_a_label(seed: int, folds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(point_lookup, "MOST_FOLDED", 500 if folds else -1)
+    for limit in ("MOST_FOLDED", "MOST_FOLDED_VALUES"):
+        monkeypatch.setattr(point_lookup, limit, 10_000 if folds else -1)
     chooser = random.Random(seed)
     aggregates = NUMBERS if seed % 2 else NUMBERS | VALUES
     names = chooser.sample(list(aggregates), chooser.randint(2, 7))

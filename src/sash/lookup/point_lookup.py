@@ -29,8 +29,11 @@ from sash.windows.base import Ints, Items, Points, whole_span
 from sash.windows.numpy_forms import numpy_form
 
 ONE = np.ones(1, np.int64)
-MOST_FOLDED = 500
-"""Up to this many rows and slices, folding them in Python takes less time than the calls of NumPy for all of them together."""
+MOST_FOLDED = 2_000
+"""Up to this many rows and slices, folding them in Python takes less time than the calls of NumPy for all of them together: for ten aggregates
+over four windows, 0.14 ms against 3.6 for 20 rows, 1.7 against 7.4 for 1,000."""
+MOST_FOLDED_VALUES = 200
+"""The same for aggregates whose partials grow with the values: a median takes 0.8 ms against 1.4 for 200 rows, 3.6 against 2.1 for 500."""
 
 
 class PointLookup:
@@ -94,8 +97,9 @@ class PointLookup:
         """Return whether states are so small that folding them in Python is faster."""
         if self.passes is None:
             return False
+        most = MOST_FOLDED if all(one.is_compact for one in self.passes) else MOST_FOLDED_VALUES
         items = sum(len(state.times) + (0 if state.slices is None else len(state.slices.times)) for state in states)
-        return items <= MOST_FOLDED
+        return items <= most
 
     def _decode(self, state: bytes, now: int) -> KeyState:
         """Return the state of a key as of a time. Raise ValueError if it may have dropped rows of that time."""

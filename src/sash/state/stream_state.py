@@ -136,6 +136,10 @@ class StreamState:
         self.states.erase(keys)
         self._before, self._arrays = None, None
 
+    def emit_all(self) -> None:
+        """Emit the states of all keys with the next micro-batch, if states are emitted: they come from elsewhere."""
+        self.states.emit_all()
+
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""
         return self.advance(self.prepared.no_rows, FOREVER).results

@@ -101,6 +101,9 @@ class WindowStates:
         deleted = pc.equal(together[CHANGE], "delete")
         return pa.concat_tables([together.filter(deleted), together.filter(pc.invert(deleted))])
 
+    def emit_all(self) -> None:
+        """Emit the states of all keys with the next micro-batch; only where states are emitted in place of results."""
+
     def erase(self, keys: pa.Table) -> None:
         """Delete the state of some keys."""
         by = self.prepared.query.by
