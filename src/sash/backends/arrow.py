@@ -24,9 +24,9 @@ from sash.options import ReaderOptions, TableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
 from sash.state.codec import as_schema
+from sash.state.key_epochs import read_forget
 from sash.state.key_layout import KeyLayout
 from sash.state.key_states import check_options, key_layout
-from sash.state.lives import read_forget
 from sash.state.reader import Stream, check_stream, read_results
 
 

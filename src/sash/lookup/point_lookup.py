@@ -110,7 +110,7 @@ class PointLookup:
                 f"lookup: now={shown} is before {since}, the watermark when this state was emitted. The stream may have dropped rows that "
                 "windows at that time hold. Pass a later time, or accept older rows with a larger lateness (on Spark, withWatermark)."
             )
-        return decoded if self.layout.forget is None else _newest_life(decoded, now, self.layout.forget)
+        return decoded if self.layout.forget is None else _newest_epoch(decoded, now, self.layout.forget)
 
     # -- in Python -----------------------------------------------------------------------------------------------------
 
@@ -166,8 +166,8 @@ class PointLookup:
         return listed
 
 
-def _newest_life(state: KeyState, now: int, forget: int) -> KeyState:
-    """Return the rows of the life of a key at a time; none if it is forgotten by then."""
+def _newest_epoch(state: KeyState, now: int, forget: int) -> KeyState:
+    """Return the rows of the epoch of a key at a time; none if it is forgotten by then."""
     times = state.times.tolist()
     end = int(np.searchsorted(state.times, now, side="right"))
     if not end or now - times[end - 1] >= forget:

@@ -24,10 +24,11 @@ from sash.engine.slice_block import NO_KEYS, cut_each_row
 from sash.kernels.fused_partial import Shape
 from sash.plan.query_spec import QuerySpec
 from sash.state.fingerprint import fingerprint_query
+from sash.state.handover import advance
 from sash.state.key_layout import KeyLayout, KeySlices, layout_of
 from sash.state.stored_items import StoredItems
 from sash.state.watermark import MicroBatch
-from sash.state.window_states import WindowStates, advance
+from sash.state.window_states import WindowStates
 from sash.windows.arrays import ranges, sums_before
 from sash.windows.base import FOREVER, NEVER, Ints
 from sash.windows.numpy_forms import numpy_form
