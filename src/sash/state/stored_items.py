@@ -10,7 +10,7 @@ items alone: their keys, how many they are, their arrays, and how they are split
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -91,17 +91,6 @@ class StoredItems:
     @property
     def _windows(self) -> Any:
         return self.prepared.plan.windows
-
-    @property
-    def _evaluated(self) -> Prepared:
-        """The query whose windows are evaluated: without its passes if nobody needs results."""
-        return self.prepared.with_passes(()) if self.for_lookup else self.prepared
-
-    def _first_needed(self, keep: Mapping[str, Ints]) -> Iterator[Ints]:
-        """Yield by window the first item of each key that later windows may need, those of points included."""
-        for name, first in keep.items():
-            frame = self._windows[name].frame
-            yield first - frame.rows_of_points if self.for_lookup and frame is not None else first
 
     def __len__(self) -> int:
         """Return the number of stored rows and slices."""
