@@ -23,9 +23,7 @@ from sash.algorithms.base import alike
 from sash.engine.needed_columns import read_columns
 from sash.engine.prepare import prepare
 from sash.lookup import point_lookup
-from sash.state.prefix_state import PrefixState
 from sash.state.reader import Stream
-from sash.state.row_state import RowState
 
 KEYS = ["a", "b", None]
 SCHEMA = pa.schema(
@@ -175,12 +173,12 @@ def test_a_lookup_is_a_label(seed: int, folds: bool, monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_stream_stores() -> None:
-    """Both kinds of state are tested: rows, and partials of prefixes before rows."""
-    kinds = {}
-    for name, windows in {"rows": LIMITED, "prefixes": GROWING}.items():
+    """Both kinds of state are tested: rows alone, and partials before rows."""
+    stores_partials = {}
+    for name, windows in {"rows": {"right": LIMITED["right"], "three": LIMITED["three"]}, "partials": GROWING}.items():
         served = Served(sash.Query(agg.sum("x"), windows, by="key", time="t", lateness=0), SCHEMA, 0)
-        kinds[name] = type(served.stream.states.states[0])
-    assert kinds == {"rows": RowState, "prefixes": PrefixState}
+        stores_partials[name] = served.stream.states.states[0].stores_partials
+    assert stores_partials == {"rows": False, "partials": True}
 
 
 @pytest.mark.parametrize("seed", range(100 if SOAK else 12))
