@@ -13,7 +13,7 @@ import pyarrow as pa
 from sash.backends.base import Backend, FrameBackend, RunPlan, named_alike, no_data
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.bad_times import with_usable_times
-from sash.engine.check_columns import check_columns, check_keys
+from sash.engine.check_columns import check_columns, check_keys, check_result_names
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.needed_columns import needed_columns, needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
@@ -162,9 +162,11 @@ class ArrowStream(Backend[ReaderOptions]):
         check_columns(cache.query, reader.schema.names)
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
-        if options["emit"] == "state":  # results show no other columns
+        if options["emit"] == "state":  # it emits no rows
             check_options(options)
             reader = mapped(reader, lambda rows: needed_columns(cache.query, rows))
+        else:
+            check_result_names(cache.query, reader.schema.names)
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
         if options["on_bad_time"] == "drop" and prepared.time is not None:
             reader = with_usable_times(reader, prepared.time.name)
