@@ -5,12 +5,13 @@ with its own, and changes nothing if another run writes, or if this micro-batch 
 dies leaves states of the micro-batch, which is then repeated and writes them again. A writer that was replaced while it slept changes
 nothing when it wakes up. A reader may see some keys before and others after a micro-batch, each of them whole.
 
-    sash:card_features ─┬─ \0header, \0keys, \0digest, \0run, \0number, \0released …
+    sash:card_features ─┬─ \0header, \0columns, \0digest, \0run, \0number, \0released
                         └─ a key ─► its state
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,14 @@ if TYPE_CHECKING:
 PREFIX = "sash:"
 NAMES = "sash"
 """The set of all names."""
-HEADER, KEYS, DIGEST, RUN, NUMBER, RELEASED = b"\0header", b"\0keys", b"\0digest", b"\0run", b"\0number", b"\0released "
+HEADER, COLUMNS, DIGEST, RUN, NUMBER, RELEASED = (
+    b"\0header",
+    b"\0columns",
+    b"\0digest",
+    b"\0run",
+    b"\0number",
+    b"\0released",
+)
 """Fields that are no keys: no encoded key begins with a zero."""
 CHUNK_KEYS, CHUNK_BYTES = 500, 1 << 19
 """Of one script: Redis answers nobody else while it runs."""
@@ -37,19 +45,21 @@ TIMEOUT = 10.0
 """Seconds to wait for an answer."""
 
 BEGIN = """
-local fields = redis.call('HMGET', KEYS[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7])
+local fields = redis.call('HMGET', KEYS[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[9])
 if not fields[1] then
     redis.call('HSET', KEYS[1], ARGV[4], ARGV[1], ARGV[5], ARGV[2], ARGV[8], ARGV[3])
     fields[1], fields[2] = ARGV[1], ARGV[2]
 end
-local released = redis.call('HEXISTS', KEYS[1], ARGV[9])
-return {fields[1], fields[2], fields[3], fields[4], released}
+return fields
 """
-"""Creates a query, and returns its header, keys, run, number, and whether a run was released."""
+"""Creates a query, and returns its header, columns, run, number, and the runs that were released."""
 CLAIM = """
 local run = redis.call('HGET', KEYS[1], ARGV[1])
 if run then return run == ARGV[2] and 1 or 0 end
-if redis.call('HEXISTS', KEYS[1], ARGV[3]) == 1 or redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+for _, released in ipairs(cjson.decode(redis.call('HGET', KEYS[1], ARGV[3]) or '[]')) do
+    if released == ARGV[2] then return 0 end
+end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1
 """
@@ -71,7 +81,10 @@ return 1
 """
 RELEASE = """
 local run = redis.call('HGET', KEYS[1], ARGV[1])
-if run then redis.call('HSET', KEYS[1], ARGV[3] .. run, '') end
+if not run then return end
+local released = cjson.decode(redis.call('HGET', KEYS[1], ARGV[3]) or '[]')
+table.insert(released, run)
+redis.call('HSET', KEYS[1], ARGV[3], cjson.encode(released))
 redis.call('HDEL', KEYS[1], ARGV[1], ARGV[2])
 """
 
@@ -101,13 +114,13 @@ class RedisStore(Store):
     def begin(self, name: str, layout: StateLayout, run: str, number: int) -> OpenBatch | None:
         """Check the run and the number; the first run becomes the one that writes."""
         self.client.sadd(NAMES, name)
-        created = (layout.header, layout.keys.serialize().to_pybytes(), layout.digest)
-        fields = self.call(BEGIN, name, *created, HEADER, KEYS, RUN, NUMBER, DIGEST, RELEASED + run.encode())
+        created = (layout.header, layout.columns.serialize().to_pybytes(), layout.digest)
+        fields = self.call(BEGIN, name, *created, HEADER, COLUMNS, RUN, NUMBER, DIGEST, RELEASED)
         stored = _stored(name, fields[:4])
-        if not stored.admits(layout, run, number, released=bool(fields[4])):
+        if not stored.admits(layout, run, number, released=run in json.loads(fields[4] or "[]")):
             return None
         batch = RedisBatch(self, name, run, number)
-        batch.check(self.call(CLAIM, name, RUN, run, RELEASED + run.encode()))
+        batch.check(self.call(CLAIM, name, RUN, run, RELEASED))
         return batch
 
     def read(self, name: str, keys: Sequence[bytes]) -> States:
@@ -120,7 +133,7 @@ class RedisStore(Store):
 
     def find(self, name: str) -> StoredQuery | None:
         """Return what the store remembers of a query."""
-        fields = self.client.hmget(PREFIX + name, [HEADER, KEYS, RUN, NUMBER])
+        fields = self.client.hmget(PREFIX + name, [HEADER, COLUMNS, RUN, NUMBER])
         return None if fields[0] is None else _stored(name, fields)
 
     def names(self) -> list[str]:
@@ -130,8 +143,8 @@ class RedisStore(Store):
 
     def count(self, name: str) -> int:
         """Return the number of keys: of fields that are no metadata."""
-        metadata = sum(1 for _ in self.client.hscan_iter(PREFIX + name, match="\\0*", count=10_000, no_values=True))
-        return int(self.client.hlen(PREFIX + name)) - metadata
+        metadata = self.client.hmget(PREFIX + name, [HEADER, COLUMNS, DIGEST, RUN, NUMBER, RELEASED])
+        return self.client.hlen(PREFIX + name) - sum(field is not None for field in metadata)
 
     def remove(self, name: str, key: bytes) -> bool:
         """Delete a key."""
@@ -232,6 +245,6 @@ def _chunks(pairs: Pairs) -> Iterator[list[bytes]]:
 
 
 def _stored(name: str, fields: Sequence[Any]) -> StoredQuery:
-    header, keys, run, number = fields
-    layout = StateLayout(header, pa.ipc.read_schema(pa.py_buffer(keys)))
+    header, columns, run, number = fields
+    layout = StateLayout(header, pa.ipc.read_schema(pa.py_buffer(columns)))
     return StoredQuery(name, layout, run and run.decode(), None if number is None else int(number))

@@ -22,9 +22,11 @@ VERSION = 1
 """Of the tables, in user_version of the file."""
 LONGEST_WAIT = 60.0
 """Seconds to wait for another writer."""
+PAGE_BYTES = 8192
+"""With SQLite's own 4096, a file with states of 800 bytes is a quarter larger, and takes a third longer to write."""
 TABLES = f"""
 CREATE TABLE sash_queries (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, header BLOB NOT NULL, keys BLOB NOT NULL, digest BLOB NOT NULL,
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, header BLOB NOT NULL, columns BLOB NOT NULL, digest BLOB NOT NULL,
     run TEXT, number INTEGER
 );
 CREATE TABLE sash_released (query INTEGER NOT NULL, run TEXT NOT NULL, PRIMARY KEY (query, run)) WITHOUT ROWID;
@@ -52,9 +54,9 @@ class SqliteStore(Store):
         self._writing.acquire()
         try:
             connection = self._begin()
-            values = (name, layout.header, layout.keys.serialize().to_pybytes(), layout.digest)
+            values = (name, layout.header, layout.columns.serialize().to_pybytes(), layout.digest)
             connection.execute(
-                "INSERT INTO sash_queries (name, header, keys, digest) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+                "INSERT INTO sash_queries (name, header, columns, digest) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
                 values,
             )
             ((query,),) = connection.execute("SELECT id FROM sash_queries WHERE name = ?", (name,))
@@ -170,6 +172,7 @@ class SqliteStore(Store):
         """Return the connection that writes, in a new transaction. The first one makes the file and its tables."""
         if self._writer is None:
             self._writer = self._connect("rwc")
+            self._writer.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             self._writer.execute("PRAGMA journal_mode = WAL")
             self._writer.execute("PRAGMA synchronous = FULL")
             self._writer.execute("PRAGMA secure_delete = ON")  # deleted states are overwritten in the file
@@ -252,11 +255,11 @@ def _version(connection: sqlite3.Connection, url: str) -> int:
 
 
 def _stored(connection: sqlite3.Connection, name: str) -> StoredQuery | None:
-    row = connection.execute("SELECT header, keys, run, number FROM sash_queries WHERE name = ?", (name,)).fetchone()
+    row = connection.execute("SELECT header, columns, run, number FROM sash_queries WHERE name = ?", (name,)).fetchone()
     if row is None:
         return None
-    header, keys, run, number = row
-    return StoredQuery(name, StateLayout(header, pa.ipc.read_schema(pa.py_buffer(keys))), run, number)
+    header, columns, run, number = row
+    return StoredQuery(name, StateLayout(header, pa.ipc.read_schema(pa.py_buffer(columns))), run, number)
 
 
 def _names(connection: sqlite3.Connection) -> list[str]:

@@ -71,11 +71,6 @@ class Store(ABC):
 
         Errors: ValueError if the states belong to another query than those in the store, or if the rows are no states. RunConflictError
         if another run writes this name, or if this run was released. TypeError if a key column has a type that cannot be a key.
-
-        >>> import pyarrow as pa
-        >>> import sash
-        >>> from sash import agg, window
-        >>> query = sash.Query({"n": agg.count()}, window.time("1h"), by="card", time="ts")
         """
         check_write(name, run, number)
         if isinstance(states, ARROW):
@@ -88,6 +83,7 @@ class Store(ABC):
             put = partial(_put_frame, frame=states, layout=layout)
         else:
             raise TypeError(f"states must be Arrow data, or a DataFrame of Spark, not {type(states).__name__}.")
+        _ = layout.codec  # keys of a wrong type are an error before anything is written
         batch = self.begin(name, layout, run, number)
         if batch is None:
             return False

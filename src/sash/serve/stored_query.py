@@ -22,31 +22,37 @@ class RunConflictError(RuntimeError):
 
 @dataclass(frozen=True)
 class StateLayout:
-    """What all states of a query have in common: the header that `query.lookup` reads them with, and the columns of keys."""
+    """What all states of a query have in common: the header that `query.lookup` reads them with, the columns of keys, and the time."""
 
     header: bytes
-    keys: pa.Schema
+    columns: pa.Schema
+    """The key columns and `state_time`, without metadata."""
 
     @classmethod
     def of(cls, schema: pa.Schema) -> StateLayout:
         """Return the layout of the states that `query.run(stream, emit="state")` emits. Raise ValueError for other columns."""
         place = schema.get_field_index(STATE)
         metadata = None if place < 0 else schema.field(place).metadata
-        if metadata is None or HEADER not in metadata:
+        if metadata is None or HEADER not in metadata or STATE_TIME not in schema.names:
             problem = "These rows are not the states of a query."
             raise ValueError(f'{problem} Write what query.run(stream, emit="state") returns, with all of its columns.')
-        keys = [pa.field(field.name, field.type) for field in schema if field.name not in (STATE, STATE_TIME)]
-        return cls(base64.b64decode(metadata[HEADER]), pa.schema(keys))
+        columns = [pa.field(field.name, field.type) for field in schema if field.name != STATE]
+        return cls(base64.b64decode(metadata[HEADER]), pa.schema(columns))
 
     @cached_property
     def codec(self) -> KeyCodec:
-        """How keys are written."""
-        return KeyCodec(self.keys)
+        """How keys are written. Raise TypeError if a column cannot be a key."""
+        return KeyCodec(pa.schema([field for field in self.columns if field.name != STATE_TIME]))
+
+    @property
+    def time_type(self) -> pa.DataType:
+        """The type of the time column."""
+        return self.columns.field(STATE_TIME).type
 
     @cached_property
     def digest(self) -> bytes:
         """A hash that tells layouts apart."""
-        return hashlib.sha256(self.header + self.keys.serialize().to_pybytes()).digest()[:16]
+        return hashlib.sha256(self.header + self.columns.serialize().to_pybytes()).digest()[:16]
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,8 @@ class Access:
     host: str
     port: int
     token: str | None = None
+    names: tuple[str, ...] = ()
+    """Other values of the Host header, such as those of a proxy, in lower case."""
 
     def allows_host(self, header: str) -> bool:
         """Return whether a Host header names this server.
@@ -90,6 +92,8 @@ class Access:
         >>> [access.allows_host(header) for header in ("127.0.0.1:8000", "localhost:8000", "[::1]:8000", "evil.example:8000", "localhost")]
         [True, True, True, False, False]
         """
+        if header.lower() in self.names:
+            return True
         name, port = _split_host(header)
         if port != self.port:
             return False
