@@ -57,6 +57,9 @@ WIDE = Option(False, "run: {given} must be True or False.", lambda value: isinst
 MODE = Option(
     "append", '{given} does not exist. Use "append" (each window once, when final) or "update" (on every change).'
 )
+EMIT = Option(
+    "results", 'run: {given} does not exist. Use "results", or "state" for the states of keys, which query.lookup reads.'
+)
 ORDER = Option(
     "time", '{given} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.'
 )
@@ -135,6 +138,10 @@ class ForStreams(TypedDict, total=False):
 
     - `mode`: "append" emits each window once, when it is final. "update" emits a window whenever it changes, with a
       column `change`: "upsert", or "delete" for a window that was replaced. Default: "append".
+    - `emit`: "results" emits results. "state" emits in place of them the state of each key that a micro-batch changed, as bytes in a
+      column `state`, which is null for a key whose state is gone, and `state_time`, from which on lookups are exact. `query.lookup`
+      returns the features of such a state at any later time. For windows with a result per row that do not look ahead. Default:
+      "results".
     - `late`: what happens to late rows, whose windows are all closed. "drop" drops them; a warning counts them, or the observed
       metrics of Spark. "error" raises ValueError; on Spark, a stream that it has stopped fails again after a restart. "keep" adds a
       column `late`: a struct of the late row, while all other columns are null; it is null beside results. On Spark, "keep" shuffles
@@ -146,6 +153,7 @@ class ForStreams(TypedDict, total=False):
     """
 
     mode: Annotated[Literal["append", "update"], MODE]
+    emit: Annotated[Literal["results", "state"], EMIT]
     late: Annotated[Literal["drop", "error", "keep"] | None, Option(None)]
     forget: Annotated[DurationLike | None, Option(None)]
 

@@ -14,7 +14,8 @@ from sash.backends.base import Backend, FrameBackend, RunPlan, named_alike, no_d
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.bad_times import with_usable_times
 from sash.engine.check_columns import check_columns, check_keys
-from sash.engine.needed_columns import needed_schema, read_columns, with_computed
+from sash.engine.executors.bind import compile_ahead
+from sash.engine.needed_columns import needed_columns, needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
 from sash.engine.wide import check_known, is_wide, widen
@@ -22,6 +23,9 @@ from sash.expressions import Expression, Selection
 from sash.options import ReaderOptions, TableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.state.codec import as_schema
+from sash.state.key_layout import KeyLayout
+from sash.state.key_states import check_options, key_layout
+from sash.state.lives import read_forget
 from sash.state.reader import Stream, check_stream, read_results
 
 
@@ -157,15 +161,28 @@ class ArrowStream(Backend[ReaderOptions]):
         check_columns(cache.query, reader.schema.names)
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
+        if options["emit"] == "state":  # results show no other columns
+            check_options(options)
+            reader = mapped(reader, lambda rows: needed_columns(cache.query, rows))
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
         if options["on_bad_time"] == "drop" and prepared.time is not None:
             reader = with_usable_times(reader, prepared.time.name)
         others: Any = {name: value for name, value in options.items() if name != "wide"}
-        results = read_results(Stream(prepared, **others), reader)
+        stream = Stream(prepared, **others)
+        if stream.layout is not None:
+            cache.headers[stream.layout.id] = stream.layout.header
+        results = read_results(stream, reader)
         if not is_wide(options):
             return results
         check_known(cache.query, "a stream")
         return mapped(results, lambda rows: widen(cache.query, rows))
+
+    def key_layout(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> KeyLayout:
+        """Return the layout of the states of keys. It reads no batch of the data."""
+        check_options(options)
+        schema = needed_schema(cache.query, self._reader(data).schema)
+        prepared = compile_ahead(prepare(cache.query, schema, compiled=options["compiled"]))
+        return key_layout(prepared, read_forget(prepared, options["forget"]))
 
     def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:  # noqa: ARG002 — no option changes it
         """Return how a query runs on data."""

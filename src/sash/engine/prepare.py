@@ -237,6 +237,8 @@ class PreparedCache:
     """
 
     query: QuerySpec
+    headers: dict[bytes, bytes] = field(default_factory=dict)
+    """The headers of the states of keys that the query has made, by id."""
     _known: Recent[Hashable, Prepared] = field(default_factory=lambda: Recent(MOST_SCHEMAS))
 
     @cached_property

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow
-from sash.engine.assemble import with_input_rows
 from sash.engine.evaluate import Evaluated, evaluate
 from sash.engine.keys import KeyOrder
 from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key, cut_each_row, merge
@@ -48,10 +47,8 @@ class PrefixState(RowState):
         has_prefix = items.sizes
         has_prefix[: block.keys] -= np.diff(block.firsts)
         of_items = _with_context(span, has_prefix, batch)
-        evaluated = evaluate(prepared, items, of_items)
-        if self.since is not None:
-            evaluated = self.since.without_older(prepared, block, span, evaluated)
-        results = with_input_rows(prepared, block, span, evaluated)
+        evaluated = evaluate(self._evaluated, items, of_items)
+        results = prepared.no_rows if self.for_lookup else self._results(block, span, evaluated)
         rest = np.maximum(self._rest(items, of_items, evaluated), items.firsts[:-1] + has_prefix)
         is_older = np.arange(len(items)) < np.repeat(rest, items.sizes)
         if self.forget is not None:
@@ -104,11 +101,13 @@ class PrefixState(RowState):
         if self.forget is not None:
             rest = np.maximum(items.firsts[:-1], rest - 1)
         seen = items.items((), span)
+        held = dict(evaluated.keep)
         for name, window in self._windows.items():
-            frame = window.frame
-            held = frame.held(seen) if frame and frame.held else evaluated.keep[name]
-            rest = np.minimum(rest, held)
-        return rest
+            if window.frame and window.frame.held:
+                held[name] = window.frame.held(seen)
+        for first in self._first_needed(held):
+            rest = np.minimum(rest, first)
+        return np.maximum(rest, items.firsts[:-1])
 
 
 def with_numbers(slices: SliceBlock, numbers: Ints) -> SliceBlock:

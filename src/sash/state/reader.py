@@ -25,6 +25,7 @@ from sash.engine.stream_plan import stream_plan
 from sash.options import ReaderOptions, read_options
 from sash.plan.query_spec import QuerySpec
 from sash.state.codec import as_schema
+from sash.state.key_states import KeyStates, key_layout
 from sash.state.late_rows import LateRows, check_late
 from sash.state.lives import read_forget
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
@@ -63,7 +64,11 @@ class Stream:
         self.empty = prepared.no_rows
         self.mode = mode
         self.watermark = make_watermark(prepared, mode, order, late, self.late_rows)
+        self.layout = key_layout(prepared, forgets) if options["emit"] == "state" else None
+        """The layout of the states of keys; None if the stream emits results."""
         self.states = WindowStates(prepared, mode, order, forgets)
+        if self.layout is not None:
+            self.states = KeyStates(prepared, self.layout, forgets)
         self.due = FOREVER
         """The earliest watermark at which the state emits something."""
 
@@ -89,7 +94,7 @@ class Stream:
     def may_wait(self, rows: pa.Table) -> bool:
         """Return whether no result is due with these rows, so that they can wait for more."""
         time = self.prepared.time
-        if self.mode == "update" or time is None:
+        if self.mode == "update" or self.layout is not None or time is None:
             return False
         times = time.read(rows[time.name])
         if not len(times):
@@ -171,7 +176,8 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
 def _visible(stream: Stream, results: pa.Table) -> pa.Table:
     """Return results without the computed columns of input rows."""
     query = stream.prepared.query
-    return results.drop_columns([str(name) for name in query.computed]) if query.per_row and query.computed else results
+    computed = [str(name) for name in query.computed if name in results.column_names]
+    return results.drop_columns(computed) if query.per_row and computed else results
 
 
 def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:

@@ -62,21 +62,25 @@ class RowState(StoredItems):
         table = pa.concat_tables([self.rows, as_schema(batch.table, self.rows.schema)])
         lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
         block, span = lives.block, self._span(lives, batch)
-        evaluated = evaluate(prepared, block, span, self._memory(lives))
-        if self.since is not None:
-            evaluated = self.since.without_older(prepared, block, span, evaluated)
-        if prepared.plan.per_row:
-            results = with_input_rows(prepared, block, span, evaluated)
-        else:
-            results = in_order_of_time(join_windows(prepared, [window_tables(prepared, block, evaluated)]))
-        if self.update:
-            results = with_changes(prepared, prepared.block(self.rows), block, results)
+        evaluated = evaluate(self._evaluated, block, span, self._memory(lives))
+        results = prepared.no_rows if self.for_lookup else self._results(block, span, evaluated)
         keep = self._keep(block, span, evaluated)
         if batch.by_keys:
             keep[:-1] = block.firsts[1:-1]  # no more rows of these keys arrive
         self._retain(lives, span, evaluated, keep)
         self._count_forgotten(lives, batch)
         return results
+
+    def _results(self, block: RowBlock, span: Span, evaluated: Evaluated) -> pa.Table:
+        """Return the results that are complete."""
+        prepared = self.prepared
+        if self.since is not None:
+            evaluated = self.since.without_older(prepared, block, span, evaluated)
+        if prepared.plan.per_row:
+            results = with_input_rows(prepared, block, span, evaluated)
+        else:
+            results = in_order_of_time(join_windows(prepared, [window_tables(prepared, block, evaluated)]))
+        return with_changes(prepared, prepared.block(self.rows), block, results) if self.update else results
 
     def _count_forgotten(self, lives: Lives, batch: MicroBatch) -> None:
         """Count the lives that have ended; those that end with the stream are not forgotten."""
@@ -126,8 +130,9 @@ class RowState(StoredItems):
         keep = block.firsts[:-1] + span.final
         if self.forget is not None:
             keep = np.maximum(block.firsts[:-1], keep - 1)
-        for own in evaluated.keep.values():
+        for own in self._first_needed(evaluated.keep):
             keep = np.minimum(keep, own)
+        keep = np.maximum(keep, block.firsts[:-1])
         newest = np.maximum(block.firsts[:-1], block.firsts[1:] - 1)
         for name, window in self._windows.items():
             if window.memory.parts:

@@ -10,7 +10,7 @@ items alone: their keys, how many they are, their arrays, and how they are split
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -46,7 +46,8 @@ class StoredItems:
 
     With `update`, windows are emitted whenever a row changes them, rather than once when they are final. `rows_before` is the
     number of rows that each key had before the stream begins, for windows that count rows. With `forget`, in ticks, the newest row
-    of each key that windows have seen is stored, so that the end of its life is known (see `lives.py`).
+    of each key that windows have seen is stored, so that the end of its life is known (see `lives.py`). If it is `for_lookup`, it stores what
+    windows need that end at any time from the watermark on, and has no results.
     """
 
     stores_rows: ClassVar[bool] = True
@@ -55,6 +56,7 @@ class StoredItems:
     update: bool = False
     rows_before: int = 0
     forget: int | None = None
+    for_lookup: bool = False
 
     def __post_init__(self) -> None:
         """Start empty."""
@@ -85,6 +87,17 @@ class StoredItems:
     @property
     def _windows(self) -> Any:
         return self.prepared.plan.windows
+
+    @property
+    def _evaluated(self) -> Prepared:
+        """The query whose windows are evaluated: without its passes if nobody needs results."""
+        return self.prepared.with_passes(()) if self.for_lookup else self.prepared
+
+    def _first_needed(self, keep: Mapping[str, Ints]) -> Iterator[Ints]:
+        """Yield by window the first item of each key that later windows may need, those of points included."""
+        for name, first in keep.items():
+            frame = self._windows[name].frame
+            yield first - frame.rows_of_points if self.for_lookup and frame is not None else first
 
     def __len__(self) -> int:
         """Return the number of stored rows and slices."""

@@ -52,14 +52,20 @@ class WindowStates:
     """The states of the groups of windows of a query."""
 
     def __init__(
-        self, prepared: Prepared, mode: str = "append", order: str = "time", forget: Duration | None = None
+        self,
+        prepared: Prepared,
+        mode: str = "append",
+        order: str = "time",
+        forget: Duration | None = None,
+        *,
+        for_lookup: bool = False,
     ) -> None:
         # Keys one after the other, or rows without a time, are never late: all windows share one state.
         has_late_rows = order == "time" and prepared.time is not None
         self.prepared = prepared
         self.update = mode == "update"
         parts = stream_plan(prepared).groups if has_late_rows else [prepared]
-        self.states = [new_state(part, mode, order, forget) for part in parts]
+        self.states = [new_state(part, mode, order, forget, for_lookup=for_lookup) for part in parts]
 
     def __len__(self) -> int:
         """Return the number of stored rows or slices."""
@@ -165,10 +171,12 @@ def advance(state: StoredItems, batch: MicroBatch) -> pa.Table:
         state.prepared = whole
 
 
-def new_state(prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None) -> StoredItems:
+def new_state(
+    prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None, *, for_lookup: bool = False
+) -> StoredItems:
     """Return an empty state: of slices or of prefixes if that is possible, or else of rows.
 
-    Keys are forgotten where windows would need them forever.
+    Keys are forgotten where windows would need them forever. `for_lookup` is as in `StoredItems`.
     """
     update = mode == "update"
     ticks = forget.in_ticks(prepared.unit) if forget is not None and keeps_forever(prepared) else None
@@ -176,5 +184,5 @@ def new_state(prepared: Prepared, mode: str, order: str = "time", forget: Durati
         if stream_plan(prepared).stores_slices:
             return SliceState(prepared, update)
         if stream_plan(prepared).stores_prefixes:
-            return PrefixState(prepared, forget=ticks)
-    return RowState(prepared, update, forget=ticks)
+            return PrefixState(prepared, forget=ticks, for_lookup=for_lookup)
+    return RowState(prepared, update, forget=ticks, for_lookup=for_lookup)
