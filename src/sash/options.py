@@ -58,7 +58,8 @@ MODE = Option(
     "append", '{given} does not exist. Use "append" (each window once, when final) or "update" (on every change).'
 )
 EMIT = Option(
-    "results", 'run: {given} does not exist. Use "results", or "state" for the states of keys, which query.lookup reads.'
+    "results",
+    'run: {given} does not exist. Use "results", or "state" for the states of keys, which query.lookup reads.',
 )
 ORDER = Option(
     "time", '{given} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.'

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.serve.stored_query import HEADER
+from sash.state.key_states import HEADER
 
 
 def made_states(

@@ -125,11 +125,11 @@ def test_text_of_a_request_is_read_by_the_type_of_the_column(dtype: pa.DataType,
 
 
 WRONG: list[tuple[pa.DataType, Any]] = [
-    *(
-        (pa.int64(), value)
-        for value in ("", "x", "4.0", "٣", "1e3", " 1", "1_0", 4.0, 4.5, True, 1 << 63, b"1", [1], {})
-    ),
-    *((pa.string(), value) for value in (1, 1.5, True, ["x"])),
+    *((pa.int64(), text) for text in ("", "x", "4.0", "٣", "1e3", " 1", "1_0")),
+    *((pa.int64(), value) for value in (4.0, 4.5, True, 1 << 63, b"1")),
+    (pa.int64(), [1]),
+    (pa.int64(), {}),
+    *((pa.string(), value) for value in (1, 1.5, True)),
     *((pa.bool_(), value) for value in (1, "1", "yes")),
     *((pa.decimal128(5, 2), value) for value in ("1.555", 1.5, "x", "1e9")),
     *((pa.float64(), value) for value in ("x", True)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -154,15 +155,17 @@ def test_rows_that_are_no_states_are_refused_before_anything_is_written(store: S
     with pytest.raises(ValueError, match='emit="state"'):
         store.write(pa.table({"card": [1], "state": [b"x"]}), NAME, run="r", number=0)
     with pytest.raises(TypeError, match="states must be Arrow data"):
-        store.write([1], NAME, run="r", number=0)  # type: ignore[arg-type]
+        store.write([1], NAME, run="r", number=0)
     with pytest.raises(TypeError, match="The key column 'tags' has the type list"):
         store.write(made_states([b"x"], tags=[["a"]]), NAME, run="r", number=0)
-    for wrong in ({"run": ""}, {"number": -1}):
+    row = made_states([b"x"], card=[1])
+    for run, number in (("", 0), ("r", -1)):
         with pytest.raises(ValueError, match="must not be"):
-            store.write(made_states([b"x"], card=[1]), NAME, **{"run": "r", "number": 0, **wrong})  # type: ignore[arg-type]
-    for wrong in ({"run": None}, {"number": "3"}, {"number": True}):
+            store.write(row, NAME, run=run, number=number)
+    wrong: list[Any] = [(None, 0), ("r", "3"), ("r", True)]
+    for run, number in wrong:
         with pytest.raises(TypeError, match="must be"):
-            store.write(made_states([b"x"], card=[1]), NAME, **{"run": "r", "number": 0, **wrong})  # type: ignore[arg-type]
+            store.write(row, NAME, run=run, number=number)
     assert store.names() == []
 
 

@@ -186,7 +186,9 @@ class FoldedPass:
         totals = [0]
         for count in counts:
             totals.append(totals[-1] + count)
-        partials = [self._partials(number, windows, rows, slices, before, counts) for number in range(len(self.components))]
+        partials = [
+            self._partials(number, windows, rows, slices, before, counts) for number in range(len(self.components))
+        ]
         for place, ((begin, end), outputs) in enumerate(zip(windows, self.outputs, strict=True)):
             held = totals[end] - totals[begin] if begin < end else 0
             for name, component, lower, rule, needed, auxiliary, convert in outputs:
@@ -246,7 +248,9 @@ def _width(shape: Any) -> int:
     return 1 if isinstance(shape, str) else sum(map(_width, shape))
 
 
-def rows_of(columns: Mapping[str, Sequence[Any]], names: Sequence[str], ticks: Sequence[int] | None, count: int) -> list[tuple[Any, ...]]:
+def rows_of(
+    columns: Mapping[str, Sequence[Any]], names: Sequence[str], ticks: Sequence[int] | None, count: int
+) -> list[tuple[Any, ...]]:
     """Return rows of some columns, the time in ticks last if a pass reads it."""
     read = [columns[name] for name in names]
     if ticks is not None:

@@ -44,7 +44,9 @@ class Lookups:
         if not isinstance(now, list | tuple):
             return lookup.features(states, [to_ticks(lookup.time, now)] * len(states))
         if len(now) != len(states):
-            raise ValueError(f"lookup: there are {len(states)} states, but {len(now)} times. Pass one time for all, or one for each.")
+            raise ValueError(
+                f"lookup: there are {len(states)} states, but {len(now)} times. Pass one time for all, or one for each."
+            )
         return lookup.features(states, [to_ticks(lookup.time, one) for one in now])
 
     def _lookup(self, states: Sequence[bytes | None], header: bytes | None) -> PointLookup:
@@ -74,7 +76,9 @@ def _as_bytes(state: Any) -> bytes | None:
         return state
     if isinstance(state, bytearray | memoryview):
         return bytes(state)
-    raise TypeError(f"lookup: a state is bytes or None, not {type(state).__name__}. Pass the value of the column `state`.")
+    raise TypeError(
+        f"lookup: a state is bytes or None, not {type(state).__name__}. Pass the value of the column `state`."
+    )
 
 
 def to_ticks(time: TimeColumn, now: Any) -> int:
@@ -102,7 +106,9 @@ def to_ticks(time: TimeColumn, now: Any) -> int:
     zone = getattr(time.type, "tz", None)
     if (now.tzinfo is None) != (zone is None):
         has, needs = ("no zone", "one") if zone else ("a zone", "none")
-        raise TypeError(f"lookup: now={now!r} has {has}, but the time column {time.name!r} is {time.type}, which has {needs}.")
+        raise TypeError(
+            f"lookup: now={now!r} has {has}, but the time column {time.name!r} is {time.type}, which has {needs}."
+        )
     since = now - (EPOCH if zone else EPOCH.replace(tzinfo=None))
     return (_nanoseconds(since) + getattr(now, "nanosecond", 0)) // time.tick
 

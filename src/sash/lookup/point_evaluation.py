@@ -47,7 +47,9 @@ def evaluate_states(prepared: Prepared, layout: KeyLayout, states: Sequence[KeyS
 
 def _evaluate(prepared: Prepared, layout: KeyLayout, states: Sequence[KeyState], now: Ints) -> pa.Table:
     rows = _row_block(prepared, layout, states)
-    block = rows if not layout.shapes else _with_slices(prepared, rows, [state.slices for state in states if state.slices])
+    block = (
+        rows if not layout.shapes else _with_slices(prepared, rows, [state.slices for state in states if state.slices])
+    )
     counts = np.ones(len(states), np.int64)
     places = np.empty(len(states), np.int64)
     numpy_form(find_places)(block.times, block.firsts, now, counts, 1, places)

@@ -77,8 +77,7 @@ def _answer(compute: Callable[[], dict[str, Any]]) -> Response:
     except (LookupError, StatesError, OSError, sqlite3.Error) as error:
         return _json({"error": str(error)}, UNAVAILABLE)
     except Exception as error:  # noqa: BLE001 — a client gets JSON for every error
-        status = UNAVAILABLE if type(error).__module__.startswith("redis.") else FAILED
-        return _json({"error": f"{type(error).__name__}: {error}"}, status)
+        return _json({"error": f"{type(error).__name__}: {error}"}, FAILED)
 
 
 def _json(content: Mapping[str, Any], status: int = 200) -> Response:

@@ -52,7 +52,12 @@ class ServedQuery:
                 self.stored = self._load()
             return self.features(keys, now)
         moment = read_moment(now, stored.layout.time_type)
-        rows = self.query.lookup(found.states, now=moment, header=stored.layout.header)
+        try:
+            rows = self.query.lookup(found.states, now=moment, header=stored.layout.header)
+        except ValueError as error:
+            if now is not None:  # it is before the states
+                raise
+            raise StatesError(str(error)) from error
         return [
             {"known": state is not None, "now": plain(moment), "features": plain(row)}
             for state, row in zip(found.states, rows, strict=True)

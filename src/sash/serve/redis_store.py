@@ -20,11 +20,10 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from sash.serve.store import OpenBatch, Pairs, Store
-from sash.serve.stored_query import STATE, RunConflictError, StateLayout, States, StoredQuery, unknown_query
+from sash.serve.stored_query import RunConflictError, StateLayout, States, StoredQuery, unknown_query
+from sash.state.key_states import STATE
 
 if TYPE_CHECKING:
-    from redis import Redis
-
     from sash.spark import SparkDataFrame
 
 PREFIX = "sash:"
@@ -41,8 +40,6 @@ HEADER, COLUMNS, DIGEST, RUN, NUMBER, RELEASED = (
 """Fields that are no keys: no encoded key begins with a zero."""
 CHUNK_KEYS, CHUNK_BYTES = 500, 1 << 19
 """Of one script: Redis answers nobody else while it runs."""
-TIMEOUT = 10.0
-"""Seconds to wait for an answer."""
 
 BEGIN = """
 local fields = redis.call('HMGET', KEYS[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[9])
@@ -98,13 +95,13 @@ class RedisStore(Store):
 
     def _connect(self) -> None:
         try:
-            from redis import Redis  # noqa: PLC0415 — optional
+            from sash.serve.redis_client import StoreClient  # noqa: PLC0415 — optional
         except ImportError as error:
             raise ImportError(
                 "A store in Redis needs redis. Install it: pip install 'sash[redis]'.", name=error.name
             ) from error
 
-        self.client: Redis = Redis.from_url(self._address, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT)
+        self.client = StoreClient.of(self._address, self.url)
         self.scripts = {text: self.client.register_script(text) for text in (BEGIN, CLAIM, PUT, COMMIT, RELEASE)}
 
     def call(self, script: str, name: str, *arguments: bytes | str | int) -> Any:

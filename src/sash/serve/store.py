@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 
-from sash.serve.stored_query import STATE, StateLayout, States, StoredQuery, check_write, unknown_query
+from sash.serve.stored_query import StateLayout, States, StoredQuery, check_write, unknown_query
+from sash.state.key_states import STATE
 
 if TYPE_CHECKING:
     from sash.spark import SparkDataFrame

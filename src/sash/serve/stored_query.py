@@ -10,10 +10,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from sash.serve.keys import KeyCodec
-
-STATE, STATE_TIME = "state", "state_time"
-HEADER = b"sash.state_header"
-"""The metadata of the column `state` that holds the header, in base64."""
+from sash.state.key_states import HEADER, STATE, STATE_TIME
 
 
 class RunConflictError(RuntimeError):
@@ -32,12 +29,12 @@ class StateLayout:
     def of(cls, schema: pa.Schema) -> StateLayout:
         """Return the layout of the states that `query.run(stream, emit="state")` emits. Raise ValueError for other columns."""
         place = schema.get_field_index(STATE)
-        metadata = None if place < 0 else schema.field(place).metadata
-        if metadata is None or HEADER not in metadata or STATE_TIME not in schema.names:
+        metadata = (None if place < 0 else schema.field(place).metadata) or {}
+        if HEADER.encode() not in metadata or STATE_TIME not in schema.names:
             problem = "These rows are not the states of a query."
             raise ValueError(f'{problem} Write what query.run(stream, emit="state") returns, with all of its columns.')
         columns = [pa.field(field.name, field.type) for field in schema if field.name != STATE]
-        return cls(base64.b64decode(metadata[HEADER]), pa.schema(columns))
+        return cls(base64.b64decode(metadata[HEADER.encode()]), pa.schema(columns))
 
     @cached_property
     def codec(self) -> KeyCodec:

@@ -10,10 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.utils import is_remote
 
 from sash.spark.arrow_types import arrow_schema
+from sash.state.key_states import HEADER
 from sash.workers.worker_function import marked_errors, titled
 
-HEADER = "sash.state_header"
-"""The metadata of a column with states."""
 QUERY_ID = "sql.streaming.queryId"
 """The local property that Spark sets while it runs a micro-batch."""
 

@@ -127,7 +127,10 @@ class ColumnParts:
     def _add_texts(self, column: pa.Array, sizes: Ints) -> None:
         """Add the length of each text, and the texts."""
         lengths, data = column.buffers()[1:]
-        offsets = np.frombuffer(lengths, np.int64 if pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) else np.int32)
+        offsets = np.frombuffer(
+            lengths,
+            np.int64 if pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) else np.int32,
+        )
         offsets = offsets[column.offset : column.offset + len(column) + 1].astype(np.int64)
         self.segments.append(segment(np.diff(offsets).astype(LENGTH), sizes))
         ends = np.cumsum(sizes)

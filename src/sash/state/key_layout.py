@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -202,7 +201,9 @@ def _checksums(joined: pa.Array) -> list[int]:
 
 def damaged() -> ValueError:
     """Return the error for bytes that are no state of a key."""
-    return ValueError("These bytes are no state of a key, or were cut short or changed. Read them again, or write the store anew.")
+    return ValueError(
+        "These bytes are no state of a key, or were cut short or changed. Read them again, or write the store anew."
+    )
 
 
 def layout_of(

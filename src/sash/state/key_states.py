@@ -42,7 +42,7 @@ def check_lookup(query: QuerySpec, called: str = 'emit="state"') -> None:
     """Raise ValueError if the state of a key does not tell the results of a query at a time."""
     if query.time is None:
         raise ValueError(f'{called} needs a time column, which says when an event happened: Query(time="ts", …).')
-    use = "Use windows that end with their row, as window.time(\"1h\"), window.rows(10) or window.expanding()."
+    use = 'Use windows that end with their row, as window.time("1h"), window.rows(10) or window.expanding().'
     for window in query.windows.values():
         frame = window.frame
         if frame is None:
@@ -50,7 +50,9 @@ def check_lookup(query: QuerySpec, called: str = 'emit="state"') -> None:
                 f"{called} does not apply to {window}: its result belongs to a window that has ended, and a stream does not keep those. {use}"
             )
         if frame.no_labels:
-            raise ValueError(f"{called} does not apply to {window}: it {frame.no_labels.replace('labels', 'lookups')}. {use}")
+            raise ValueError(
+                f"{called} does not apply to {window}: it {frame.no_labels.replace('labels', 'lookups')}. {use}"
+            )
         if frame.looks_ahead:
             raise ValueError(
                 f"{called} does not apply to {window}: it looks ahead, to events after the lookup, which nobody knows yet. {use}"
@@ -66,7 +68,9 @@ def check_options(options: Any) -> None:
         if options.get(name, value) != value:
             raise ValueError(f'{name}={options[name]!r} does not go with emit="state". Leave {name}= out.')
     if options["late"] == "keep":
-        raise ValueError('late="keep" does not go with emit="state", which has no place for rows. Use late="drop" or "error".')
+        raise ValueError(
+            'late="keep" does not go with emit="state", which has no place for rows. Use late="drop" or "error".'
+        )
 
 
 def key_layout(prepared: Prepared, forget: Duration | None = None) -> KeyLayout:
@@ -126,7 +130,11 @@ class KeyStates(WindowStates):
         codes, count = number_keys(keys, tuple(keys.column_names), numpy_form)
         owners = np.split(codes.astype(np.int64, copy=False), np.cumsum([len(table) for table in tables])[:-1])
         has_state, had_state, is_new = (np.zeros(count, np.bool_) for _ in range(3))
-        for flags, owned in ((has_state, owners[: len(after)]), (had_state, owners[len(after) : -1]), (is_new, owners[-1:])):
+        for flags, owned in (
+            (has_state, owners[: len(after)]),
+            (had_state, owners[len(after) : -1]),
+            (is_new, owners[-1:]),
+        ):
             for own in owned:
                 flags[own] = True
         chosen = np.flatnonzero(is_new | (had_state & ~has_state))
