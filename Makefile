@@ -77,13 +77,14 @@ soak: .venv/chromium .venv/redis $(OLD_SPARKS:%=.venv-spark%/ready)
 fuzz: .venv/ready
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS)
 
-bench: .venv/ready
+bench: .venv/redis
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.windows
 	$(BIN)/python -m benchmarks.query_overhead
 	$(BIN)/python -m benchmarks.filters_and_weights
 	$(BIN)/python -m benchmarks.single_events
 	$(BIN)/python -m benchmarks.features
+	$(BIN)/python -m benchmarks.serving
 	$(BIN)/python -m benchmarks.frames
 	$(BIN)/python -m benchmarks.aggregates
 	$(BIN)/python -m benchmarks.h2o
@@ -106,13 +107,14 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.growth.plot
 	$(BIN)/python -m benchmarks.page
 
-bench-quick: .venv/ready
+bench-quick: .venv/redis
 	$(BIN)/python -m benchmarks.compiled --quick
 	$(BIN)/python -m benchmarks.windows --quick
 	$(BIN)/python -m benchmarks.query_overhead --quick
 	$(BIN)/python -m benchmarks.filters_and_weights --quick
 	$(BIN)/python -m benchmarks.single_events --quick
 	$(BIN)/python -m benchmarks.features --quick
+	$(BIN)/python -m benchmarks.serving --quick
 	$(BIN)/python -m benchmarks.frames --quick
 	$(BIN)/python -m benchmarks.aggregates --quick
 	$(BIN)/python -m benchmarks.h2o --quick

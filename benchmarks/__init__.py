@@ -7,6 +7,7 @@ python -m benchmarks.single_events      what insert, evict and query of an Aggre
 python -m benchmarks.filters_and_weights what where= and ewm_mean cost: the same, to results/filters_and_weights.csv
 python -m benchmarks.frames              frames that look ahead or leave out rows: the same, to results/frames.csv
 python -m benchmarks.aggregates          every aggregate beside max and DuckDB: the same, to results/aggregates.csv
+python -m benchmarks.serving             features over HTTP, from a store: the same, to results/serving.csv
 python -m benchmarks.first_answer        the time to the first result in fresh processes: the same, to results/first_answer.csv
 python -m benchmarks.stream_growth       streams as keys and slices grow: the same, to results/stream_growth.csv
 python -m benchmarks.nexmark             Nexmark's queries on Spark, batch and stream: the same, to results/nexmark.csv

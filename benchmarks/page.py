@@ -39,6 +39,7 @@ from benchmarks.results import (
     NEXMARK,
     QUERY_OVERHEAD,
     ROOT,
+    SERVING,
     SINGLE_EVENTS,
     SPARK_BATCH,
     SPARK_STREAMING,
@@ -48,6 +49,7 @@ from benchmarks.results import (
     Reading,
     read,
 )
+from benchmarks.serving import cases as serving
 from benchmarks.single_events import cases as single_events
 from benchmarks.spark_batch import cases as spark_batch
 from benchmarks.spark_streaming import cases as spark_streaming
@@ -81,6 +83,7 @@ def write(
     real_flights: Sequence[Reading] = (),
     sweeps: Sequence[Reading] = (),
     choices: Sequence[Reading] = (),
+    lookups: Sequence[Reading] = (),
 ) -> None:
     """Write the page from what was measured over columns, over tables, in fresh processes and on Spark; what was not is left out."""
     parts: list[tuple[Callable[[Sequence[Reading]], Iterator[str]], Sequence[Case], Sequence[Reading]]] = [
@@ -90,6 +93,7 @@ def write(
         (of_weights, filters_and_weights.CASES, weights),
         (of_events, single_events.CASES, events),
         (of_labels, features.CASES, labels),
+        (of_lookups, serving.CASES, lookups),
         (of_frames_around, frames_around.CASES, around),
         (of_aggregates, aggregates.CASES, every_aggregate),
         (of_first_answers, first_answer.CASES, first),
@@ -194,6 +198,17 @@ def of_events(readings: Sequence[Reading]) -> Iterator[str]:
     yield _text("single_events/about.md")
     yield from _targets(single_events.CASES, readings)
     yield from _all(single_events.CASES, readings)
+
+
+def of_lookups(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about features over HTTP."""
+    yield "## Lookups"
+    yield ""
+    yield _facts(readings, SERVING)
+    yield ""
+    yield _text("serving/about.md")
+    yield from _targets(serving.CASES, readings)
+    yield from _all(serving.CASES, readings)
 
 
 def of_labels(readings: Sequence[Reading]) -> Iterator[str]:
@@ -424,5 +439,6 @@ if __name__ == "__main__":
         real_flights=read(FLIGHTS),
         sweeps=read(GROWTH),
         choices=read(CHOICE),
+        lookups=read(SERVING),
     )
     readme.write(read(COMPILED))

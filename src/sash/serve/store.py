@@ -120,8 +120,9 @@ class Store(ABC):
         """
         check_write(name, run, number)
         stored = self.find(name)
-        written = -1 if stored is None or stored.number is None or stored.run != run else stored.number
-        if number > written + 1:
+        written = -1 if stored is None or stored.number is None else stored.number
+        is_other_run = stored is not None and stored.run not in (None, run)  # then write says so
+        if number > written + 1 and not is_other_run:
             missing = f"{written + 1}" if number == written + 2 else f"{written + 1} to {number - 1}"
             problem = (
                 f"{self.url} has no micro-batch {missing} of run {run!r} of {name!r}, but the stream is at {number}."
