@@ -11,7 +11,7 @@ data in a mapping that cannot change: `options["threads"]`.
 # The annotations are read when this module is imported, so they are not strings: no `from __future__ import annotations`.
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin
@@ -73,6 +73,12 @@ AHEAD = Option(
 )
 METRICS = Option(None, 'run: {given} must be a name for the row counts, such as "sash".', is_text)
 EVOLVE = Option(False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError)
+ERASE = Option(
+    None,
+    "run: {given} must be a list of keys.",
+    lambda value: value is None or isinstance(value, list | tuple),
+    TypeError,
+)
 NO_LABELS = (
     "the result of a label needs all events up to its time, and more may arrive. Labels need finite data. On Spark, call run "
     "inside foreachBatch."
@@ -151,12 +157,16 @@ class ForStreams(TypedDict, total=False):
     - `forget`: how long after its last row a key is forgotten, such as "30d", for windows that otherwise keep every key forever
       (`rows`, `delta`, `punctuated`, `custom`, `expanding`). A row that is so much later than the row before it, or more, starts anew,
       as the first row of its key. It cannot change for a checkpoint. Default: None, which forgets no key.
+    - `erase`: keys to delete, as for requests of the GDPR: a list of values, or of dictionaries if there are several key columns. Their
+      state is deleted, and their rows are dropped, from the next micro-batch with rows on, as long as the option is given. With
+      `emit="state"`, each micro-batch emits their state as null. Default: None.
     """
 
     mode: Annotated[Literal["append", "update"], MODE]
     emit: Annotated[Literal["results", "state"], EMIT]
     late: Annotated[Literal["drop", "error", "keep"] | None, Option(None)]
     forget: Annotated[DurationLike | None, Option(None)]
+    erase: Annotated[Sequence[Any] | None, ERASE]
 
 
 class ForReaders(TypedDict, total=False):

@@ -12,21 +12,24 @@ stream state holds slices of read numbers, times as ticks, as kernels do; others
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import accumulate, compress, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import ABSENT, Aggregate, unchanged
 from sash.columns.buffers import NO_BITS
 from sash.columns.column_types import KINDS, column_type
 from sash.columns.read_column import TYPE_NAMES, Column
 from sash.columns.result_column import interpreted_to_arrow, results_to_arrow
 from sash.engine.check_columns import exact_form, input_types, interpreted_form
 from sash.engine.executors.executor import SUFFIX, with_auxiliary, with_min_rows
+from sash.engine.executors.interpreted_executor import InterpretedExecutor
+from sash.engine.partials import SlicePartials
 from sash.engine.prepare import Prepared
-from sash.kernels.fused_partial import as_partial, fuse_partials, split_shape
+from sash.kernels.fused_partial import PartialLayout, Shape, as_partial, fuse_partials, split_shape
 from sash.plan.query_spec import QuerySpec
 from sash.plan.sharing import Pass
 from sash.state.key_layout import KeyLayout
@@ -36,11 +39,25 @@ PLAIN = {pa.float64(): float, pa.int64(): int, pa.string(): str, pa.bool_(): boo
 LIMIT = 1 << 63
 
 
-class Window(NamedTuple):
-    """The window of a key at a time, as items of the key."""
+class Windows:
+    """The windows of a key at a time, as items of the key."""
 
-    begin: int
-    end: int
+    def __init__(self, bounds: Sequence[tuple[int, int]], now: int) -> None:
+        self.bounds = bounds
+        """Where each begins and ends."""
+        self.now = now
+        self.first = min(begin for begin, _ in bounds)
+        self.last = max(self.first, *(end for _, end in bounds))
+        by_end: dict[int, list[tuple[int, int]]] = {}
+        for window, (begin, end) in enumerate(bounds):
+            by_end.setdefault(end, []).append((begin, window))
+        self.by_end = [(end, sorted(begins, reverse=True)) for end, begins in by_end.items()]
+        """Those that end together, the shortest first."""
+
+    def without_empty(self, counts: Sequence[int]) -> Windows:
+        """Return the same windows of the items that have values."""
+        places = list(accumulate(map(bool, counts), initial=0))
+        return Windows([(places[begin], places[end]) for begin, end in self.bounds], self.now)
 
 
 class Output(NamedTuple):
@@ -56,12 +73,23 @@ class Output(NamedTuple):
     convert: Callable[[Any], Any]
 
 
-@dataclass(frozen=True)
-class Component:
+class Read(NamedTuple):
+    """How a pass reads a column: as numbers, with ticks for times, or as Python objects, cast to a type before that."""
+
+    name: str
+    as_numbers: bool = False
+    cast_to: pa.DataType | None = None
+
+
+class Component(NamedTuple):
     """A part of the partials of a pass."""
 
     lift: Callable[..., Any]
     combine: Callable[[Any, Any], Any]
+    from_fields: Callable[..., Any] = unchanged
+    """Makes a partial of the fields of a slice."""
+    fields: slice = slice(0)
+    """Which fields of a slice are its own."""
 
 
 class NotFoldedError(Exception):
@@ -80,14 +108,15 @@ class FoldedPass:
         self.query: QuerySpec = prepared.query
         self.number = number
         first = next(iter(self.plan_pass.aggregates.values()))
-        self.columns = [str(name) for name in first.named_columns]
+        self.columns: list[Read] = []
+        """The columns that it reads, besides the time."""
         self.reads_time = first.time is not None
-        self.over_slices = bool(layout.shapes)
+        self.names = [str(name) for name in first.named_columns]
         self._check(prepared)
-        self.reads_ticks = self.over_slices
-        """Whether it reads times as ticks, as kernels do, rather than as Python objects."""
-        if self.over_slices:
-            self._fuse(layout)
+        self.reads_numbers = bool(layout.shapes) or self._is_numeric
+        """Whether it reads numbers and ticks, as kernels do, rather than Python objects."""
+        if self.reads_numbers:
+            self._fuse(layout.shapes[number] if layout.shapes else None)
         else:
             self._interpret()
         self.outputs = [self._outputs(window, types) for window in prepared.plan.windows]
@@ -98,10 +127,16 @@ class FoldedPass:
             is_estimate = exact_form(prepared.query, aggregate, schema) is not None
             if is_estimate or aggregate.coding.reads is not None:
                 raise NotFoldedError
-        if any(schema.field(name).type == pa.uint64() for name in self.columns):  # kernels read int64
+        if any(schema.field(name).type == pa.uint64() for name in self.names):  # kernels read int64
             raise NotFoldedError
 
-    def _fuse(self, layout: KeyLayout) -> None:
+    @property
+    def _is_numeric(self) -> bool:
+        """Whether its partials are those of kernels over numbers."""
+        is_built_in = all(aggregate.is_built_in for aggregate in self.plan_pass.aggregates.values())
+        return self.plan_pass.compact and is_built_in and all(name in self.prepared.kinds for name in self.names)
+
+    def _fuse(self, shape: Shape | None) -> None:
         """Read numbers: the components are those of the partials of slices."""
         schema, named = self.prepared.schema, with_auxiliary(self.plan_pass.aggregates)
         types = input_types(next(iter(named.values())), schema)
@@ -110,12 +145,15 @@ class FoldedPass:
         fused = fuse_partials(list(forms.values()), dtypes)
         self.components = [Component(one.aggregate.lift, one.aggregate.combine) for one in fused.components]
         self.reads = [(forms[name], out.component, out.lower) for name, out in zip(named, fused.outputs, strict=True)]
-        self.names = list(named)
-        shapes = split_shape(layout.shapes[self.number], len(self.components))
-        self.from_fields = [as_partial(shape) for shape in shapes]
-        widths = [len(layout.fields[self.number])] if len(shapes) == 1 else [_width(shape) for shape in shapes]
-        ends = np.cumsum(widths).tolist()
-        self.field_runs = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
+        self.results = list(named)
+        self.columns = [Read(name, as_numbers=True) for name in self.names]
+        if shape is not None:
+            shapes = split_shape(shape, len(self.components))
+            ends = list(accumulate((len(PartialLayout(one).fields) for one in shapes), initial=0))
+            self.components = [
+                component._replace(from_fields=as_partial(one), fields=slice(begin, end))
+                for component, one, (begin, end) in zip(self.components, shapes, pairwise(ends), strict=True)
+            ]
         columns = [Column(np.empty(0, np.int64), NO_BITS, dtype) for dtype in types]
 
         def to_arrow(aggregate: Aggregate[Any], result: Any) -> pa.Array:
@@ -127,7 +165,8 @@ class FoldedPass:
         """Read Python objects: each aggregate has a component of its own."""
         schema, named = self.prepared.schema, with_auxiliary(self.plan_pass.aggregates)
         forms = {name: interpreted_form(one, schema) for name, one in named.items()}
-        self.components, self.reads, self.names = [], [], list(named)
+        self.components, self.reads, self.results = [], [], list(named)
+        self.columns = self._read_objects(forms)
         places: dict[Any, int] = {}
         for form in forms.values():
             functions = (form.lift, form.combine)
@@ -141,12 +180,23 @@ class FoldedPass:
 
         self.to_arrow = to_arrow
 
+    def _read_objects(self, forms: Mapping[str, Aggregate[Any]]) -> list[Read]:
+        """Return the columns as the interpreter reads them; times of some zones in UTC, for example."""
+        read = set()
+        for name, form in forms.items():
+            run = InterpretedExecutor(self.prepared, replace(self.plan_pass, aggregates={name: form}))
+            types = [self.prepared.schema.field(column).type for column in self.names]
+            read.add(tuple(map(run.cast_to, types)))
+        if len(read) > 1:
+            raise NotFoldedError
+        return [Read(name, cast_to=dtype) for name, dtype in zip(self.names, *read, strict=True)]
+
     def _outputs(self, window: str, types: pa.Schema) -> list[Output]:
         """Return the results of a window."""
         least = self.prepared.plan.windows[window].min_rows
-        lowers = {name: lower for name, (_, _, lower) in zip(self.names, self.reads, strict=True)}
+        lowers = {name: lower for name, (_, _, lower) in zip(self.results, self.reads, strict=True)}
         outputs = []
-        for name, (form, component, lower) in zip(self.names, self.reads, strict=True):
+        for name, (form, component, lower) in zip(self.results, self.reads, strict=True):
             if name.endswith(SUFFIX):
                 continue
             rule = (form if least == 1 else with_min_rows(form, least)).result
@@ -162,7 +212,7 @@ class FoldedPass:
         has_finish = aggregate.result.finish is not None
 
         def convert(result: Any) -> Any:
-            if type(result) is expected and (expected is not int or -LIMIT <= result < LIMIT):
+            if type(result) is expected and (expected is not int or _is_int64(result)):
                 return result
             if expected is float and type(result) is int:
                 return float(result)
@@ -175,25 +225,31 @@ class FoldedPass:
     # -- fold ----------------------------------------------------------------------------------------------------------
 
     def fold(
-        self, rows: Sequence[tuple[Any, ...]], slices: Any, windows: Sequence[Window], now: int, results: dict[str, Any]
+        self,
+        columns: Sequence[Sequence[Any]],
+        rows: int,
+        slices: SlicePartials | None,
+        windows: Windows,
+        results: dict[str, Any],
     ) -> None:
-        """Add the results of windows over the items of a key: its slices, then its rows."""
-        before = 0 if slices is None else len(slices.counts.values)
-        present = [None not in row for row in rows]
-        counts = [1] * len(rows) if all(present) else [int(one) for one in present]
-        if before:
-            counts = [*slices.counts.values.tolist(), *counts]
-        totals = [0]
-        for count in counts:
-            totals.append(totals[-1] + count)
-        partials = [
-            self._partials(number, windows, rows, slices, before, counts) for number in range(len(self.components))
-        ]
-        for place, ((begin, end), outputs) in enumerate(zip(windows, self.outputs, strict=True)):
+        """Add the results of windows over the items of a key: its slices, then its rows, with a value in each of the columns."""
+        has_value = [1] * rows
+        if any(None in column for column in columns):
+            has_value = [int(None not in row) for row in zip(*columns, strict=True)]
+        counts = has_value if slices is None else [*slices.counts.values.tolist(), *has_value]
+        own = windows
+        if 0 in counts:
+            own = windows.without_empty(counts)
+            columns = [list(compress(column, has_value)) for column in columns]
+            rows = sum(has_value)
+            slices = None if slices is None else slices.select(slices.counts.present)
+        partials = [self._partials(component, own, columns, rows, slices) for component in self.components]
+        totals = list(accumulate(counts, initial=0))
+        for place, ((begin, end), outputs) in enumerate(zip(windows.bounds, self.outputs, strict=True)):
             held = totals[end] - totals[begin] if begin < end else 0
             for name, component, lower, rule, needed, auxiliary, convert in outputs:
                 if held < needed or (rule.of_newest and not counts[end - 1]):
-                    results[name] = rule.empty if not rule.of_newest else None
+                    results[name] = None if rule.of_newest else rule.empty
                     continue
                 partial = partials[component][place]
                 if rule.held is not None and not rule.has_enough(partial):
@@ -201,31 +257,34 @@ class FoldedPass:
                     continue
                 result = lower(partial)
                 if rule.finish is not None:
-                    result = _finished(rule, result, None if auxiliary is None else auxiliary(partial), now)
+                    result = _finished(rule, result, None if auxiliary is None else auxiliary(partial), windows.now)
                 results[name] = None if result is None else convert(result)
 
     def _partials(
-        self, number: int, windows: Sequence[Window], rows: Any, slices: Any, before: int, counts: Sequence[int]
+        self, component: Component, windows: Windows, columns: Any, rows: int, slices: SlicePartials | None
     ) -> list[Any]:
-        """Return the partial of a component over each window; None for windows without values."""
-        lift, combine = self.components[number].lift, self.components[number].combine
-        if before:
-            fields = slices.fields[self.field_runs[number]]
-            stored = list(map(self.from_fields[number], *(field.tolist() for field in fields)))
-        found: list[Any] = [None] * len(windows)
-        order = sorted(range(len(windows)), key=lambda window: (windows[window][1], -windows[window][0]))
-        known_end, place, whole, is_empty = -1, 0, None, True
-        for window in order:
-            begin, end = windows[window]
-            if end != known_end:
-                known_end, place, whole, is_empty = end, end, None, True
-            while place > begin:
-                place -= 1
-                if counts[place]:
-                    partial = lift(*rows[place - before]) if place >= before else stored[place]
-                    whole, is_empty = (partial, False) if is_empty else (combine(partial, whole), False)
-            found[window] = whole
+        """Return the partial of a component over each window; not defined for windows without items."""
+        lift, combine, from_fields, fields = component
+        stored = 0 if slices is None else len(slices.counts.values)
+        needed = slice(max(windows.first - stored, 0), max(windows.last - stored, 0))
+        of_rows = [column[needed] for column in columns]
+        items = list(map(lift, *of_rows)) if of_rows else [lift() for _ in range(*needed.indices(rows))]
+        if slices is not None and windows.first < stored:
+            of_slices = (field[windows.first : windows.last].tolist() for field in slices.fields[fields])
+            items = [*map(from_fields, *of_slices), *items]
+        found: list[Any] = [None] * len(windows.bounds)
+        for end, begins in windows.by_end:
+            place, whole = end - windows.first, ABSENT
+            for begin, window in begins:
+                for item in reversed(items[begin - windows.first : place]):
+                    whole = item if whole is ABSENT else combine(item, whole)
+                place = min(place, begin - windows.first)
+                found[window] = whole
         return found
+
+
+def _is_int64(result: Any) -> bool:
+    return bool(-LIMIT <= result < LIMIT)
 
 
 def _finished(rule: Any, result: Any, auxiliary: Any, now: int) -> Any:
@@ -241,18 +300,3 @@ def _number_type(dtype: pa.DataType) -> str:
     if numbers is None:
         raise NotFoldedError
     return TYPE_NAMES[np.dtype(numbers.to_pandas_dtype())]
-
-
-def _width(shape: Any) -> int:
-    """Return how many fields a partial has."""
-    return 1 if isinstance(shape, str) else sum(map(_width, shape))
-
-
-def rows_of(
-    columns: Mapping[str, Sequence[Any]], names: Sequence[str], ticks: Sequence[int] | None, count: int
-) -> list[tuple[Any, ...]]:
-    """Return rows of some columns, the time in ticks last if a pass reads it."""
-    read = [columns[name] for name in names]
-    if ticks is not None:
-        read.append(ticks)
-    return list(zip(*read, strict=True)) if read else [()] * count

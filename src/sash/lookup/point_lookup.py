@@ -19,7 +19,7 @@ from sash.columns.buffers import unpack
 from sash.columns.read_column import objects_of, read_numbers
 from sash.engine.evaluate import EXACT
 from sash.engine.prepare import Prepared, prepare
-from sash.lookup.folded_pass import FoldedPass, NotFoldedError, Window, rows_of
+from sash.lookup.folded_pass import FoldedPass, NotFoldedError, Read, Windows
 from sash.lookup.point_evaluation import as_declared, evaluate_states
 from sash.plan.query_spec import QuerySpec
 from sash.state.fingerprint import check_same_query, fingerprint_query
@@ -28,6 +28,7 @@ from sash.state.key_states import check_lookup
 from sash.windows.base import Ints, Items, Points, whole_span
 from sash.windows.numpy_forms import numpy_form
 
+ONE = np.ones(1, np.int64)
 MOST_FOLDED = 500
 """Up to this many rows and slices, folding them in Python takes less time than the calls of NumPy for all of them together."""
 
@@ -122,46 +123,43 @@ class PointLookup:
         times = state.times if state.slices is None else np.concatenate([state.slices.times, state.times])
         windows = self._windows(times, now)
         results: dict[str, Any] = {}
-        listed: dict[tuple[str, bool], list[Any]] = {}
-        ticks = state.times.tolist()
+        known: dict[Read, list[Any]] = {}
         for one in self.passes:
-            columns = {name: self._values(state, name, listed, ticks=one.reads_ticks) for name in one.columns}
-            rows = rows_of(columns, one.columns, ticks if one.reads_time else None, len(ticks))
+            for column in one.columns:
+                if column not in known:
+                    known[column] = self._read(state, column)
+            columns = [known[column] for column in one.columns]
+            if one.reads_time:
+                columns.append(state.times.tolist())
             slices = None if state.slices is None else state.slices.partials[one.number]
-            one.fold(rows, slices, windows, now, results)
+            one.fold(columns, len(state.times), slices, windows, results)
         return {name: results[name] for name in self.names}
 
-    def _windows(self, times: Ints, now: int) -> list[Window]:
+    def _windows(self, times: Ints, now: int) -> Windows:
         """Return the windows of a key at a time, as items."""
-        place = int(np.searchsorted(times, now, side="right"))
-        points = Points(np.array([now]), np.array([place]), np.ones(1, np.int64))
+        points = Points(np.array([now]), np.array([times.searchsorted(now, "right")]), ONE)
         firsts = np.array([0, len(times)])
         items = Items(times, firsts, whole_span(firsts[1:]), self.prepared.unit, points=points)
         found = [window.bounds(items, {}, numpy_form) for window in self.prepared.plan.windows.values()]
-        return [Window(int(bounds.begins[0]), int(bounds.ends[0])) for bounds in found]
+        return Windows([(int(bounds.begins[0]), int(bounds.ends[0])) for bounds in found], now)
 
-    def _values(
-        self, state: KeyState, name: str, listed: dict[tuple[str, bool], list[Any]], *, ticks: bool
-    ) -> list[Any]:
-        """Return the values of a column: numbers, or Python objects."""
-        if (name, ticks) not in listed:
-            listed[name, ticks] = self._read(state, name, ticks=ticks)
-        return listed[name, ticks]
-
-    def _read(self, state: KeyState, name: str, *, ticks: bool) -> list[Any]:
+    def _read(self, state: KeyState, column: Read) -> list[Any]:
+        """Return the values of a column."""
+        name = column.name
         if name == self.layout.time:
-            if ticks:
-                return state.times.tolist()
-            return objects_of(self.time.write(state.times).cast(self.time.type))
-        column = as_declared(state.columns[name], self.layout.schema.field(name).type)
-        if not ticks:
-            return objects_of(column)
-        numbers = read_numbers(column)
-        values: list[Any] = numbers.values.tolist()
+            if column.as_numbers:
+                return list(state.times.tolist())
+            values = self.time.write(state.times).cast(self.time.type)
+        else:
+            values = as_declared(state.columns[name], self.layout.schema.field(name).type)
+        if not column.as_numbers:
+            return objects_of(values if column.cast_to is None else values.cast(column.cast_to))
+        numbers = read_numbers(values)
+        listed: list[Any] = numbers.values.tolist()
         if len(numbers.bits):
-            valid = unpack(numbers.bits, len(values)).tolist()
-            values = [value if ok else None for value, ok in zip(values, valid, strict=True)]
-        return values
+            valid = unpack(numbers.bits, len(listed)).tolist()
+            listed = [value if ok else None for value, ok in zip(listed, valid, strict=True)]
+        return listed
 
 
 def _newest_life(state: KeyState, now: int, forget: int) -> KeyState:

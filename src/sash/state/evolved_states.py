@@ -31,6 +31,7 @@ from sash.engine.row_block import RowBlock
 from sash.engine.stream_plan import stream_plan
 from sash.engine.window_bounds import WindowResults
 from sash.plan.query_spec import ADDED
+from sash.state.erased_keys import is_among
 from sash.state.row_state import RowState
 from sash.state.stored_items import StoredItems
 from sash.state.watermark import MicroBatch
@@ -244,6 +245,13 @@ class EvolvedStates(WindowStates):
     def like(cls, prepared: Prepared, options: StateOptions, described: Sequence[Mapping[str, Any]]) -> EvolvedStates:
         """Return empty states as `described` says."""
         return cls(prepared, options, [node_like(prepared, options, one) for one in described])
+
+    def erase(self, keys: pa.Table) -> None:
+        """Delete the state of some keys."""
+        by = self.prepared.query.by
+        for root in self.roots:
+            for leaf in root.leaves:
+                leaf.state = leaf.state.selected([~is_among(own, keys, by) for own in leaf.state.keys])
 
     @property
     def states(self) -> list[StoredItems]:  # type: ignore[override]  # they follow from the roots

@@ -11,7 +11,7 @@ Arrow joins them without a loop in Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -91,23 +91,26 @@ class ColumnParts:
     def _add(self, column: pa.Array, sizes: Ints) -> None:
         group = column_type(column.type).group
         if group == "dictionary":
-            return self._add(column.dictionary_decode(), sizes)
-        if group == "extension":
-            return self._add(column.storage, sizes)
-        self._add_nulls(column, sizes)
-        if group == "null":
-            return None
+            self._add(column.dictionary_decode(), sizes)
+        elif group == "extension":
+            self._add(column.storage, sizes)
+        else:
+            self._add_nulls(column, sizes)
+            self._add_values(column, sizes, group)
+
+    def _add_values(self, column: pa.Array, sizes: Ints, group: str) -> None:
         if group == "bool":
-            return self.segments.append(segment(as_numpy(column).view(np.uint8), sizes))
-        if group in PREFIXED and not pa.types.is_fixed_size_binary(column.type):
-            return self._add_texts(column, sizes)
-        if group in ("list", "map", "struct"):
-            return self._add_nested(column, sizes, group)
-        width = column.type.bit_width // 8
-        data = column.buffers()[1]
-        bytes_of_values = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-        own = bytes_of_values[column.offset * width : (column.offset + len(column)) * width]
-        return self.segments.append(segment(own, sizes * width))
+            self.segments.append(segment(as_numpy(column).view(np.uint8), sizes))
+        elif group in PREFIXED and not pa.types.is_fixed_size_binary(column.type):
+            self._add_texts(column, sizes)
+        elif group in ("list", "map", "struct"):
+            self._add_nested(column, sizes, group)
+        elif group != "null":
+            width = column.type.bit_width // 8
+            data = column.buffers()[1]
+            values = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+            own = values[column.offset * width : (column.offset + len(column)) * width]
+            self.segments.append(segment(own, sizes * width))
 
     def _add_nulls(self, column: pa.Array, sizes: Ints) -> None:
         """Add a bitmap for each key that has nulls."""
@@ -166,8 +169,8 @@ def _map_lengths(column: pa.Array) -> Ints:
 def segment(values: npt.NDArray[Any], sizes: Ints) -> pa.Array:
     """Return the bytes of each key; `sizes` are the numbers of its values. The memory of the values is shared.
 
-    >>> segment(np.array([1, 2, 3], np.uint8), np.array([2, 1])).to_pylist()
-    [b'\\x01\\x02', b'\\x03']
+    >>> segment(np.frombuffer(b"abc", np.uint8), np.array([2, 1])).to_pylist()
+    [b'ab', b'c']
     """
     values = np.ascontiguousarray(values)
     offsets = sums_before(sizes) * values.dtype.itemsize
@@ -236,21 +239,3 @@ class Cursor:
         child = self.column(dtype.value_type, entries)
         stored = pa.large_list(child.type) if pa.types.is_large_list(dtype) else pa.list_(child.type)
         return pa.Array.from_buffers(stored, count, buffers, children=[child])
-
-
-def numbers_of(dtype: pa.DataType) -> Callable[[bytes, int, int], list[Any]] | None:
-    """Return a function that reads values without nulls as Python objects, from bytes, a place and a number; None if Arrow must read them.
-
-    >>> numbers_of(pa.int16())(b"\\x01\\x00\\x02\\x00", 0, 2)
-    [1, 2]
-    """
-    row = column_type(dtype)
-    if row.numbers is None or row.is_time or row.group == "null":
-        return None
-    numpy_type = np.dtype(dtype.to_pandas_dtype())
-
-    def read(data: bytes, place: int, count: int) -> list[Any]:
-        listed: list[Any] = np.frombuffer(data, numpy_type, count, place).tolist()
-        return listed
-
-    return read

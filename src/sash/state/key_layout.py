@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,7 +197,7 @@ def _checksums(joined: pa.Array) -> list[int]:
     """Return the CRC-32 of each value."""
     data = memoryview(joined.buffers()[2])
     offsets = np.frombuffer(joined.buffers()[1], np.int64)[joined.offset : joined.offset + len(joined) + 1].tolist()
-    return [zlib.crc32(data[begin:end]) for begin, end in zip(offsets, offsets[1:], strict=False)]
+    return [zlib.crc32(data[begin:end]) for begin, end in pairwise(offsets)]
 
 
 def damaged() -> ValueError:
@@ -215,7 +216,7 @@ def layout_of(
     names = tuple(name for name in dict.fromkeys(columns) if name != query.time)
     for name in names:
         check_storable(name, schema.field(name).type)
-    read = [schema.field(name) for name in dict.fromkeys([*query.by, query.time, *names])]
+    read = [schema.field(name) for name in map(str, query.columns)]
     plain = nullable_schema(pa.schema(read).remove_metadata())
     return KeyLayout(fingerprint, plain, tuple(shapes), forget, query.time, names)
 

@@ -95,6 +95,13 @@ class KeyStates(WindowStates):
     def __init__(self, prepared: Prepared, layout: KeyLayout, forget: Duration | None = None) -> None:
         super().__init__(prepared, forget=forget, for_lookup=True)
         self.layout = layout
+        self.erased: list[pa.Table] = []
+        """Keys that were erased, and whose tombstones are emitted next."""
+
+    def erase(self, keys: pa.Table) -> None:
+        """Delete the state of some keys, and emit null for them with the next micro-batch, also if they had none: a store may have it."""
+        super().erase(keys)
+        self.erased.append(keys.select(list(self.prepared.query.by)))
 
     @property
     def state(self) -> StoredItems:
@@ -104,7 +111,8 @@ class KeyStates(WindowStates):
 
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the states of the keys that it changed; nothing at the end of a stream, which changes no key."""
-        before = self._keys
+        before = [*self._keys, *self.erased]
+        self.erased = []
         advance(self.state, batch)
         if batch.watermark == FOREVER:
             return self._emitted([], batch.table.slice(0, 0), NEVER)
@@ -126,7 +134,7 @@ class KeyStates(WindowStates):
         """Return the states of the keys of new rows, and null for keys that had a state before and have none now."""
         after = self._keys if before or len(rows) else []
         tables = [*after, *before, self._key_columns(rows, len(rows))]
-        keys = pa.concat_tables(tables)
+        keys = pa.concat_tables(tables, promote_options="permissive")
         codes, count = number_keys(keys, tuple(keys.column_names), numpy_form)
         owners = np.split(codes.astype(np.int64, copy=False), np.cumsum([len(table) for table in tables])[:-1])
         has_state, had_state, is_new = (np.zeros(count, np.bool_) for _ in range(3))

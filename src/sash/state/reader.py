@@ -17,6 +17,7 @@ from typing import Unpack
 
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.columns.read_column import readable
 from sash.engine.assemble import CHANGE
 from sash.engine.executors.bind import compile_ahead
@@ -25,6 +26,7 @@ from sash.engine.stream_plan import stream_plan
 from sash.options import ReaderOptions, read_options
 from sash.plan.query_spec import QuerySpec
 from sash.state.codec import as_schema
+from sash.state.erased_keys import erased_keys, is_among
 from sash.state.key_states import KeyStates, key_layout
 from sash.state.late_rows import LateRows, check_late
 from sash.state.lives import read_forget
@@ -69,6 +71,8 @@ class Stream:
         self.states = WindowStates(prepared, mode, order, forgets)
         if self.layout is not None:
             self.states = KeyStates(prepared, self.layout, forgets)
+        self.erased = erased_keys(prepared.query, options["erase"], prepared.schema)
+        """Keys whose rows are dropped."""
         self.due = FOREVER
         """The earliest watermark at which the state emits something."""
 
@@ -84,6 +88,9 @@ class Stream:
 
     def add(self, table: pa.Table) -> pa.Table:
         """Add rows. Return the results that are complete now."""
+        if self.erased is not None:
+            table = table.filter(as_arrow(~is_among(table, self.erased, self.prepared.query.by)))
+            self.states.erase(self.erased)
         results = pa.concat_tables(
             [self.states.advance(batch) for batch in self.watermark.split(table)], promote_options="permissive"
         )

@@ -127,7 +127,7 @@ class RowState(StoredItems):
         The memory of windows is stored by key, and a key exists only if it has rows. So the newest row stays if a window
         remembers something.
         """
-        keep = block.firsts[:-1] + span.final
+        keep: Ints = block.firsts[:-1] + span.final
         if self.forget is not None:
             keep = np.maximum(block.firsts[:-1], keep - 1)
         for own in self._first_needed(evaluated.keep):

@@ -23,6 +23,8 @@ from sash.state.codec import encode_state
 from sash.state.evolve import StoredState, check_evolves, evolve, stored_state
 from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
+from sash.state.key_layout import KeyLayout
+from sash.state.key_states import KeyStates
 from sash.state.late_rows import LateRows
 from sash.state.state_log import encode_delta, read_log
 from sash.state.stored_items import StateSize
@@ -68,11 +70,14 @@ class StreamState:
         mode: str = "append",
         late_rows: LateRows | None = None,
         forget: Duration | None = None,
+        layout: KeyLayout | None = None,
     ) -> None:
         self.prepared = prepared
         self.late_rows = LateRows(prepared.query, prepared.schema) if late_rows is None else late_rows
         self.options = StateOptions(mode, forget)
         self.states = WindowStates(prepared, mode, forget=forget)
+        if layout is not None:  # it emits the states of keys
+            self.states = KeyStates(prepared, layout, forget)
         self.watermark = NEVER
         self.newest = NEVER
         """The time of the newest row so far."""
@@ -125,6 +130,11 @@ class StreamState:
         return Emitted(
             self.late_rows.beside(results), self.late_rows.count - counted, self.states.forgotten - forgotten
         )
+
+    def erase(self, keys: pa.Table) -> None:
+        """Delete the state of some keys. The state can be stored as a whole only, so that no delta has them."""
+        self.states.erase(keys)
+        self._before, self._arrays = None, None
 
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""

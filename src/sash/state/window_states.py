@@ -27,6 +27,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
 from sash.state.carried_partials import parts_of
+from sash.state.erased_keys import is_among
 from sash.state.lives import keeps_forever
 from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState
@@ -99,6 +100,11 @@ class WindowStates:
             return together
         deleted = pc.equal(together[CHANGE], "delete")
         return pa.concat_tables([together.filter(deleted), together.filter(pc.invert(deleted))])
+
+    def erase(self, keys: pa.Table) -> None:
+        """Delete the state of some keys."""
+        by = self.prepared.query.by
+        self.states = [state.selected([~is_among(own, keys, by) for own in state.keys]) for state in self.states]
 
     @property
     def described(self) -> list[Any] | None:

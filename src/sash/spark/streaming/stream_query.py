@@ -14,12 +14,14 @@ NativeStream: a stream that Spark aggregates alone, with its own state; `strateg
 from __future__ import annotations
 
 import uuid
+from base64 import b64encode
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import (
@@ -38,6 +40,7 @@ from sash.columns.read_column import readable_schema
 from sash.durations import TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
 from sash.engine.executors.bind import compile_ahead
+from sash.engine.prepare import prepare
 from sash.engine.stream_plan import stream_plan
 from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
@@ -57,7 +60,10 @@ from sash.spark.streaming.bucket import defer
 from sash.spark.streaming.initial_state import initial_state
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
+from sash.state.erased_keys import erased_keys
 from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
+from sash.state.key_layout import KeyLayout
+from sash.state.key_states import HEADER, STATE, STATE_TIME, check_lookup, check_options, key_layout
 from sash.state.late_rows import LATE, check_late
 from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
@@ -80,7 +86,17 @@ HELD = {
     "rows": "rows that open or later windows need",
 }
 """What the state of each kind holds."""
-ONLY = {"mode": "append", "late": "drop", "forget": None, "evolve": False, "state_from": None, "on_bad_time": "error"}
+STATES_TEXT = "for each key with new rows its state, which query.lookup reads; null once nothing is stored of a key"
+ONLY = {
+    "mode": "append",
+    "emit": "results",
+    "late": "drop",
+    "forget": None,
+    "erase": None,
+    "evolve": False,
+    "state_from": None,
+    "on_bad_time": "error",
+}
 """The options of Sash's own operator, with what Spark's does."""
 UNUSED = {"ahead": "1d", "buckets": None, "metrics": None}
 """Further options that Spark's own operator does not have, with their defaults."""
@@ -95,6 +111,12 @@ class StreamQuery(SparkQuery):
         self.identified = identify_columns(query, frame)
         super().__init__(self.identified.query, frame, options)
         self.options = options
+        self.emits_states = options["emit"] == "state"
+        """Whether it emits the states of keys in place of results."""
+        if self.emits_states:
+            check_options(options)
+            check_lookup(self.query)
+            self.schema = pa.schema([self.schema.field(str(name)) for name in self.query.columns])
         self.late = options["late"] or "drop"
         self.keeps_late = self.late == "keep"
         """Whether results have a column of late rows."""
@@ -121,15 +143,27 @@ class StreamQuery(SparkQuery):
     def run(self) -> DataFrame:
         """Return the results."""
         by = self.query.by
-        rows = self.sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else self.sent
+        sent = self.sent.select(*map(quote, self.schema.names)) if self.emits_states else self.sent
+        rows = sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else sent
         names = rows.columns
-        pack = packing(names, self.query.title, tasks_with_state(self.buckets))
+        pack = packing(names, self.query.title, tasks_with_state(self.buckets), self.erased)
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
         processor, states = defer(self.task), initial_state(self)
         emitted = packed.groupBy(GROUP).transformWithState(processor, self.emitted, OPERATOR_MODE, "EventTime", states)
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         metrics = self.options["metrics"] or next(_metrics_names)
         return self._as_rows(emitted.observe(metrics, *counts))
+
+    @cached_property
+    def erased(self) -> pa.Table | None:
+        """The keys to erase, with the hashes that Spark computes of them."""
+        by, schema, spark = self.query.by, self.frame.schema, self.frame.sparkSession
+        keys = erased_keys(self.query, self.options["erase"], nullable_schema(readable_schema(self.schema)))
+        if keys is None:
+            return None
+        rows = spark.createDataFrame(keys.to_pylist(), StructType([schema[name] for name in by]).toNullable())
+        hashes = rows.select(hash_of(by, schema).alias(HASH)).collect()
+        return keys.append_column(HASH, pa.array([row[0] for row in hashes], pa.int64()))
 
     @property
     def emitted(self) -> StructType:
@@ -162,6 +196,8 @@ class StreamQuery(SparkQuery):
         A result that waited for later rows is older than the watermark: operators that follow would drop it without a word. So
         there is no watermark then, and Spark rejects such operators.
         """
+        if self.emits_states:
+            return self._state_fields
         event_time = self.query.time if self.query.per_row else "window_end"
         waits = any(window.frame and window.frame.looks_ahead for window in self.query.windows.values())
         delay = None if waits else self.delay
@@ -171,6 +207,28 @@ class StreamQuery(SparkQuery):
         if self.keeps_late:
             return StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
         return StructType(fields)
+
+    @property
+    def _state_fields(self) -> StructType:
+        """The columns of the states of keys."""
+        assert self.query.time is not None
+        schema = self.frame.schema
+        header = b64encode(self.layout.header).decode()
+        time = StructField(STATE_TIME, schema[self.query.time].dataType)
+        state = StructField(STATE, BinaryType(), metadata={HEADER: header})
+        return StructType([*(schema[name] for name in self.query.by), time, state])
+
+    @cached_property
+    def layout(self) -> KeyLayout:
+        """The layout of the states of keys: with times in UTC, whatever the zone of the session."""
+        rows = nullable_schema(readable_schema(self.schema))
+        types = [
+            pa.timestamp(field.type.unit, "UTC") if getattr(field.type, "tz", None) else field.type for field in rows
+        ]
+        in_utc = pa.schema([field.with_type(dtype) for field, dtype in zip(rows, types, strict=True)])
+        known = self.in_python
+        prepared = prepare(known.query, in_utc, compiled=self.compiled, interpreted=known.interpreted)
+        return key_layout(prepared, self.forget)
 
     def _late_type(self, own_names: Mapping[str, str]) -> StructType:
         """Return the type of a late row: the columns of the stream, which may have other names here."""
@@ -198,6 +256,7 @@ class StreamQuery(SparkQuery):
         kinds = ", ".join(self.state_kinds)
         state = kinds if kinds == "rows" else f"{kinds}, {self.query.slicing}"
         more: dict[str, Any] = {"mode": self.options["mode"], "state": state}
+        more |= {"emit": "state"} if self.emits_states else {}
         more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
         more |= {KEYS: self.identified.keys} if self.identified.keys else {}
         columns = {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names}
@@ -219,6 +278,7 @@ class StreamQuery(SparkQuery):
             self.late,
             nullable_schema(readable_schema(self.sent_schema)),
             self.forget,
+            self.layout if self.emits_states else None,
             self.options["evolve"],
         )
 
@@ -238,7 +298,9 @@ class StreamQuery(SparkQuery):
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[self.late]} and counted as late",
             "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; by bucket, a base and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
-            "results": f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
+            "results": STATES_TEXT
+            if self.emits_states
+            else f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
             "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
@@ -250,6 +312,8 @@ class StreamQuery(SparkQuery):
 
 class NativeStream(SparkQuery):
     """A query and its streaming DataFrame."""
+
+    emits_states = False
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
         _check_time(query)
