@@ -24,7 +24,7 @@ SCHEMES = ("sqlite", "redis", "rediss", "unix")
 def open_store(url: str) -> Store:
     """Return the store at a URL.
 
-    `sqlite:///features.db` is a file in the current folder, `sqlite:////var/lib/features.db` one with an absolute path. The first write makes it.
+    `url` says where it is: `sqlite:///features.db` is a file in the current folder, `sqlite:////var/lib/features.db` one with an absolute path. The first write makes it.
     `redis://host:6379/0` is a database of Redis, with `redis://:password@host…` for a password and `rediss://…` for TLS.
 
     Errors: ValueError for any other URL. ImportError if the client of Redis is missing.
