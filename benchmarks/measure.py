@@ -45,6 +45,8 @@ from benchmarks.stream_growth.case import GrowthCase
 from benchmarks.stream_growth.field import GrowthField
 from benchmarks.windows.case import TableCase
 from benchmarks.windows.field import TableField
+from benchmarks.workloads.case import MemoryCase
+from benchmarks.workloads.field import MemoryField
 
 
 class Measured(Protocol):
@@ -80,6 +82,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     FirstCase: FirstField,
     GrowthCase: GrowthField,
     LateCase: LateField,
+    MemoryCase: MemoryField,
     NexmarkCase: NexmarkField,
     NexmarkStreamCase: NexmarkStreamField,
     OverheadCase: OverheadField,
