@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from sash.cli.text_query import read_text
+from sash.nested_query import NestedQuery
 from sash.query import Query
 from sash.sql_query import sql
 
@@ -44,7 +45,7 @@ def read_query(argument: str, time: str | None) -> tuple[str, Query]:
         advice = "Name it as its states were written, as in card_features='SELECT …'."
         raise ValueError(f"The query {rest!r} has no name. {advice}")
     query = sql(text, time)
-    if not isinstance(query, Query):
+    if isinstance(query, NestedQuery):
         raise ValueError(f"The query {name or rest!r} has several SELECTs, and features come from one.")
     return name or Path(rest).stem, query
 

@@ -40,6 +40,8 @@ REMOVE = "DELETE FROM sash_states WHERE query = ? AND key = ?"
 class SqliteStore(Store):
     """A store in a file of SQLite."""
 
+    may_wait = False
+
     def __init__(self, path: str | Path, url: str) -> None:
         self.path, self.url = Path(path), url
         self._prepare()

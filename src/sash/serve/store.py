@@ -53,6 +53,8 @@ class Store(ABC):
     """
 
     url: str
+    may_wait = True
+    """Whether a read may wait for a network."""
 
     # --- what users call
 
