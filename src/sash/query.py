@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, TypeVar, Unpac
 from sash.aggregates.base import Aggregate
 from sash.aggregates.naming import as_literal
 from sash.durations import DurationLike
-from sash.expressions import ColumnLike, Computed
+from sash.expressions import ColumnLike, call_of
 from sash.hints import did_you_mean, reject_unknown
 from sash.options import AnyOptions, ReaderOptions, SparkStreamOptions, SparkTableOptions, TableOptions, with_options
 from sash.plan.query_spec import parse_query
@@ -294,9 +294,9 @@ class Query:
         >>> stream = pa.table({"card": ["A", "A", "B"], "minute": [5, 9, 9], "paid": [20.0, 3.0, 7.0]}).to_reader()
         >>> states = {row["card"]: row["state"] for row in query.run(stream, emit="state").read_all().to_pylist()}
         >>> query.lookup(states["A"], now=10), query.lookup(states["A"], now=66)
-        ({'sum': 23.0, 'count': 2}, {'sum': 3.0, 'count': 1})
+        ({'sum_paid': 23.0, 'count': 2}, {'sum_paid': 3.0, 'count': 1})
         >>> query.lookup([states["B"], states.get("C")], now=66)
-        [{'sum': 7.0, 'count': 1}, {'sum': None, 'count': 0}]
+        [{'sum_paid': 7.0, 'count': 1}, {'sum_paid': None, 'count': 0}]
         """
         if self._lookups is None:
             from sash.lookup.lookups import Lookups  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
@@ -380,7 +380,7 @@ def _unknown_parameter(name: str) -> TypeError:
 
 
 def _columns(names: Sequence[str]) -> str:
-    texts = [name.call if isinstance(name, Computed) else as_literal(name) for name in names]
+    texts = [call_of(name) for name in names]
     return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
 
 

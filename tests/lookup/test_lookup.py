@@ -23,9 +23,7 @@ from sash.algorithms.base import alike
 from sash.engine.needed_columns import read_columns
 from sash.engine.prepare import prepare
 from sash.lookup import point_lookup
-from sash.state.prefix_state import PrefixState
 from sash.state.reader import Stream
-from sash.state.row_state import RowState
 
 KEYS = ["a", "b", None]
 SCHEMA = pa.schema(
@@ -151,7 +149,8 @@ def assert_alike(found: list[dict[str, Any]], expected: list[dict[str, Any]]) ->
 @pytest.mark.parametrize("folds", [True, False])
 @pytest.mark.parametrize("seed", range(300 if SOAK else 24))
 def test_a_lookup_is_a_label(seed: int, folds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(point_lookup, "MOST_FOLDED", 500 if folds else -1)
+    for limit in ("MOST_FOLDED", "MOST_FOLDED_VALUES"):
+        monkeypatch.setattr(point_lookup, limit, 10_000 if folds else -1)
     chooser = random.Random(seed)
     aggregates = NUMBERS if seed % 2 else NUMBERS | VALUES
     names = chooser.sample(list(aggregates), chooser.randint(2, 7))
@@ -174,12 +173,12 @@ def test_a_lookup_is_a_label(seed: int, folds: bool, monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_stream_stores() -> None:
-    """Both kinds of state are tested: rows, and partials of prefixes before rows."""
-    kinds = {}
-    for name, windows in {"rows": LIMITED, "prefixes": GROWING}.items():
+    """Both kinds of state are tested: rows alone, and partials before rows."""
+    stores_partials = {}
+    for name, windows in {"rows": {"right": LIMITED["right"], "three": LIMITED["three"]}, "partials": GROWING}.items():
         served = Served(sash.Query(agg.sum("x"), windows, by="key", time="t", lateness=0), SCHEMA, 0)
-        kinds[name] = type(served.stream.states.states[0])
-    assert kinds == {"rows": RowState, "prefixes": PrefixState}
+        stores_partials[name] = served.stream.states.states[0].stores_partials
+    assert stores_partials == {"rows": False, "partials": True}
 
 
 @pytest.mark.parametrize("seed", range(100 if SOAK else 12))
@@ -288,6 +287,18 @@ def test_the_header_is_known_without_rows() -> None:
     assert other.lookup(None, now=12, header=header) == {"sum": None}
     with pytest.raises(ValueError, match="does not know the header"):
         other.lookup(None, now=12)
+
+
+def test_an_explanation_says_what_is_emitted() -> None:
+    text = str(sash.Query(**QUERY).explain(EVENTS.to_reader(), emit="state"))
+    assert "emits     for each key with new rows its state, 25 B and its rows" in text
+
+
+def test_a_state_is_its_rows_and_little_more() -> None:
+    events = pa.table({"key": ["a"] * 20, "t": range(20), "x": [1.5] * 20})
+    query = sash.Query(**QUERY | {"windows": window.time(100), "lateness": 50})
+    [row] = query.run(events.to_reader(), emit="state").read_all().to_pylist()
+    assert len(row["state"]) == 20 * 16 + 25 < 1.5 * 20 * 16
 
 
 def test_only_keys_with_new_rows_are_emitted_and_a_tombstone_follows() -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sash.backends.base import Backend, FrameBackend, RunPlan, named_alike, no_data
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.bad_times import with_usable_times
-from sash.engine.check_columns import check_columns, check_keys
+from sash.engine.check_columns import check_columns, check_keys, check_result_names
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.needed_columns import needed_columns, needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
@@ -22,10 +22,11 @@ from sash.engine.wide import check_known, is_wide, widen
 from sash.expressions import Expression, Selection
 from sash.options import ReaderOptions, TableOptions
 from sash.plan.query_spec import QuerySpec
+from sash.plan.tree import Branch
 from sash.state.codec import as_schema
+from sash.state.key_epochs import read_forget
 from sash.state.key_layout import KeyLayout
 from sash.state.key_states import check_options, key_layout
-from sash.state.lives import read_forget
 from sash.state.reader import Stream, check_stream, read_results
 
 
@@ -161,9 +162,11 @@ class ArrowStream(Backend[ReaderOptions]):
         check_columns(cache.query, reader.schema.names)
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
-        if options["emit"] == "state":  # results show no other columns
+        if options["emit"] == "state":  # it emits no rows
             check_options(options)
             reader = mapped(reader, lambda rows: needed_columns(cache.query, rows))
+        else:
+            check_result_names(cache.query, reader.schema.names)
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
         if options["on_bad_time"] == "drop" and prepared.time is not None:
             reader = with_usable_times(reader, prepared.time.name)
@@ -184,9 +187,12 @@ class ArrowStream(Backend[ReaderOptions]):
         prepared = compile_ahead(prepare(cache.query, schema, compiled=options["compiled"]))
         return key_layout(prepared, read_forget(prepared, options["forget"]))
 
-    def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:  # noqa: ARG002 — no option changes it
-        """Return how a query runs on data."""
-        return RunPlan(query, needed_schema(query, self._reader(data).schema))
+    def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:
+        """Return how a query runs on data, with what it emits if these are no results."""
+        branches: tuple[Branch, ...] = ()
+        if options["emit"] == "state":
+            branches = (Branch("emits", (self.key_layout(PreparedCache(query), data, options).described,)),)
+        return RunPlan(query, needed_schema(query, self._reader(data).schema), branches)
 
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""

@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from sash.backends.base import FrameBackend, named_alike
 from sash.columns.column_types import column_type
-from sash.engine.check_columns import check_columns
+from sash.engine.check_columns import check_columns, check_result_names
 from sash.engine.needed_columns import read_computed, reads_all, source_columns
-from sash.expressions import Computed
 from sash.plan.query_spec import QuerySpec
 
 NULLABLE = {
@@ -88,7 +87,7 @@ class PandasFrame(FrameBackend):
         frame = pd.DataFrame(columns)
         rows = self._rows(query, data)
         for name in query.by:
-            dtype = None if isinstance(name, Computed) else rows[name].dtype
+            dtype = None if name in query.computed else rows[name].dtype
             if dtype is None or frame[name].dtype == dtype:
                 continue
             if hasattr(dtype, "__from_arrow__"):  # a cast of NumPy's floats would make NaN and NA one key
@@ -137,6 +136,10 @@ class PandasFrame(FrameBackend):
     def names_of(self, data: Any) -> list[str]:
         """Return the names of all columns, and of the index."""
         return [*map(str, data.columns), *(str(name) for name in data.index.names if name is not None)]
+
+    def check_result_names(self, query: QuerySpec, data: Any) -> None:
+        """Raise ValueError if a result that stands beside its row would have the name of a column; other names in the index do no harm."""
+        check_result_names(query, list(self._rows(query, data).columns))
 
     def _rows(self, query: QuerySpec, data: Any) -> Any:
         """Return the DataFrame with the time from its index as a column, and with column names as strings."""

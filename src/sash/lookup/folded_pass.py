@@ -131,6 +131,11 @@ class FoldedPass:
             raise NotFoldedError
 
     @property
+    def is_compact(self) -> bool:
+        """Whether the partial of many rows is no larger than that of few."""
+        return self.plan_pass.compact
+
+    @property
     def _is_numeric(self) -> bool:
         """Whether its partials are those of kernels over numbers."""
         is_built_in = all(aggregate.is_built_in for aggregate in self.plan_pass.aggregates.values())

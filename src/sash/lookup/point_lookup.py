@@ -29,8 +29,11 @@ from sash.windows.base import Ints, Items, Points, whole_span
 from sash.windows.numpy_forms import numpy_form
 
 ONE = np.ones(1, np.int64)
-MOST_FOLDED = 500
-"""Up to this many rows and slices, folding them in Python takes less time than the calls of NumPy for all of them together."""
+MOST_FOLDED = 2_000
+"""Up to this many rows and slices, folding them in Python takes less time than the calls of NumPy for all of them together: for ten aggregates
+over four windows, 0.14 ms against 3.6 for 20 rows, 1.7 against 7.4 for 1,000."""
+MOST_FOLDED_VALUES = 200
+"""The same for aggregates whose partials grow with the values: a median takes 0.8 ms against 1.4 for 200 rows, 3.6 against 2.1 for 500."""
 
 
 class PointLookup:
@@ -94,8 +97,9 @@ class PointLookup:
         """Return whether states are so small that folding them in Python is faster."""
         if self.passes is None:
             return False
+        most = MOST_FOLDED if all(one.is_compact for one in self.passes) else MOST_FOLDED_VALUES
         items = sum(len(state.times) + (0 if state.slices is None else len(state.slices.times)) for state in states)
-        return items <= MOST_FOLDED
+        return items <= most
 
     def _decode(self, state: bytes, now: int) -> KeyState:
         """Return the state of a key as of a time. Raise ValueError if it may have dropped rows of that time."""
@@ -106,7 +110,7 @@ class PointLookup:
                 f"lookup: now={shown} is before {since}, the watermark when this state was emitted. The stream may have dropped rows that "
                 "windows at that time hold. Pass a later time, or accept older rows with a larger lateness (on Spark, withWatermark)."
             )
-        return decoded if self.layout.forget is None else _newest_life(decoded, now, self.layout.forget)
+        return decoded if self.layout.forget is None else _newest_epoch(decoded, now, self.layout.forget)
 
     # -- in Python -----------------------------------------------------------------------------------------------------
 
@@ -162,8 +166,8 @@ class PointLookup:
         return listed
 
 
-def _newest_life(state: KeyState, now: int, forget: int) -> KeyState:
-    """Return the rows of the life of a key at a time; none if it is forgotten by then."""
+def _newest_epoch(state: KeyState, now: int, forget: int) -> KeyState:
+    """Return the rows of the epoch of a key at a time; none if it is forgotten by then."""
     times = state.times.tolist()
     end = int(np.searchsorted(state.times, now, side="right"))
     if not end or now - times[end - 1] >= forget:

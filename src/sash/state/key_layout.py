@@ -103,6 +103,13 @@ class KeyLayout:
         return (sum(map(level_count, self.types)) + 7) // 8
 
     @property
+    def described(self) -> str:
+        """What a stream emits, for explanations."""
+        least = START.size + self.flag_bytes + END.size
+        holds = "its rows and slices" if self.shapes else "its rows"
+        return f"for each key with new rows its state, {least} B and {holds}, which query.lookup reads; null once nothing is stored of it"
+
+    @property
     def no_slices(self) -> KeySlices:
         """No slices."""
         nothing = np.zeros(0, np.int64)

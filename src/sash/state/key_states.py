@@ -24,10 +24,11 @@ from sash.engine.slice_block import NO_KEYS, cut_each_row
 from sash.kernels.fused_partial import Shape
 from sash.plan.query_spec import QuerySpec
 from sash.state.fingerprint import fingerprint_query
+from sash.state.handover import advance
 from sash.state.key_layout import KeyLayout, KeySlices, layout_of
 from sash.state.stored_items import StoredItems
 from sash.state.watermark import MicroBatch
-from sash.state.window_states import WindowStates, advance
+from sash.state.window_states import WindowStates
 from sash.windows.arrays import ranges, sums_before
 from sash.windows.base import FOREVER, NEVER, Ints
 from sash.windows.numpy_forms import numpy_form
@@ -97,6 +98,12 @@ class KeyStates(WindowStates):
         self.layout = layout
         self.erased: list[pa.Table] = []
         """Keys that were erased, and whose tombstones are emitted next."""
+        self.emits_all = False
+        """Whether the next micro-batch emits all keys: the state comes from elsewhere, so that no store has them."""
+
+    def emit_all(self) -> None:
+        """Emit the states of all keys with the next micro-batch."""
+        self.emits_all = True
 
     def erase(self, keys: pa.Table) -> None:
         """Delete the state of some keys, and emit null for them with the next micro-batch, also if they had none: a store may have it."""
@@ -111,12 +118,15 @@ class KeyStates(WindowStates):
 
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the states of the keys that it changed; nothing at the end of a stream, which changes no key."""
-        before = [*self._keys, *self.erased]
-        self.erased = []
+        known, emits_all = self._keys, self.emits_all
+        before = [*known, *self.erased]
+        self.erased, self.emits_all = [], False
         advance(self.state, batch)
         if batch.watermark == FOREVER:
-            return self._emitted([], batch.table.slice(0, 0), NEVER)
-        return self._emitted(before, batch.table, batch.watermark)
+            return self._emitted([], self._key_columns(batch.table.slice(0, 0), 0), NEVER)
+        rows = self._key_columns(batch.table, len(batch.table))
+        new = pa.concat_tables([*known, rows], promote_options="permissive") if emits_all else rows
+        return self._emitted(before, new, batch.watermark)
 
     @property
     def _keys(self) -> list[pa.Table]:
@@ -130,10 +140,10 @@ class KeyStates(WindowStates):
         by = list(self.prepared.query.by)
         return table.select(by) if by else pa.table({NO_KEYS: pa.nulls(rows)})
 
-    def _emitted(self, before: list[pa.Table], rows: pa.Table, watermark: int) -> pa.Table:
-        """Return the states of the keys of new rows, and null for keys that had a state before and have none now."""
-        after = self._keys if before or len(rows) else []
-        tables = [*after, *before, self._key_columns(rows, len(rows))]
+    def _emitted(self, before: list[pa.Table], changed: pa.Table, watermark: int) -> pa.Table:
+        """Return the states of the keys that changed, and null for keys that had a state before and have none now."""
+        after = self._keys if before or len(changed) else []
+        tables = [*after, *before, changed]
         keys = pa.concat_tables(tables, promote_options="permissive")
         codes, count = number_keys(keys, tuple(keys.column_names), numpy_form)
         owners = np.split(codes.astype(np.int64, copy=False), np.cumsum([len(table) for table in tables])[:-1])

@@ -21,7 +21,6 @@ from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
 from sash.state.codec import encode_state
 from sash.state.evolve import StoredState, check_evolves, evolve, stored_state
-from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.key_layout import KeyLayout
 from sash.state.key_states import KeyStates
@@ -136,6 +135,10 @@ class StreamState:
         self.states.erase(keys)
         self._before, self._arrays = None, None
 
+    def emit_all(self) -> None:
+        """Emit the states of all keys with the next micro-batch, if states are emitted: they come from elsewhere."""
+        self.states.emit_all()
+
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""
         return self.advance(self.prepared.no_rows, FOREVER).results
@@ -217,7 +220,7 @@ class StreamState:
 
     def _continue(self, arrays: Arrays, header: Mapping[str, Any]) -> None:
         if header.get("states") is not None:
-            self.states = EvolvedStates.like(self.prepared, self.options, header["states"])
+            self.states = WindowStates.like(self.prepared, self.options, header["states"])
         self.states.from_arrays(arrays)
         self.watermark, self.newest = header["watermark"], header["newest"]
         self._before, self._micro_batches, self._arrays = arrays, 0, None

@@ -144,6 +144,23 @@ def test_an_erased_key_is_nowhere_in_the_new_state(spark: SparkSession, tmp_path
     assert {row.key.house for row in sash.spark.inspect_state(str(tmp_path / "checkpoint")).collect()} == {0, 1}
 
 
+def test_a_new_checkpoint_emits_all_keys_of_the_old_one(spark: SparkSession, tmp_path: Path) -> None:
+    job = Job(spark, tmp_path, sash.Query(agg.count(), window.expanding(), by="house", time="ts"))
+    job.run(events_at([*range(30)]))
+    (tmp_path / "next").mkdir()
+    moved = Job(spark, tmp_path / "next", job.query)
+    one_house = events_at([33, 36, 39])
+    for more in (one_house, events_at([42])):  # house 0
+        moved.run(more, state_from=str(tmp_path / "checkpoint"))
+    assert sorted(moved.store) == [0, 1, 2]
+    now = START + timedelta(hours=1)
+    assert [moved.query.lookup(moved.store[house], now=now) for house in (0, 1, 2)] == [
+        {"count": 14},
+        {"count": 10},
+        {"count": 10},
+    ]
+
+
 def test_refusals_before_a_stream_starts(spark: SparkSession, tmp_path: Path) -> None:
     job = Job(spark, tmp_path, sash.Query(agg.count(), window.tumbling("1h"), by="house", time="ts"))
     with pytest.raises(ValueError, match="a window that has ended"):

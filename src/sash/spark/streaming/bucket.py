@@ -48,6 +48,8 @@ from sash.workers.packing import BUCKETS, ERASED, GUARD, ROWS
 from sash.workers.result_arrays import as_emitted
 from sash.workers.worker_function import marked_errors
 
+NOT_EMITTED = 1
+"""When a shard from another checkpoint is due, in milliseconds, if no store has the states of its keys yet: at the first watermark."""
 STATES = "sash_states"
 """The column of the initial state: the states of parts of the keys of a bucket, as bytes."""
 
@@ -84,6 +86,8 @@ class BucketProcessor:
             state = join_states(self.task.new_state, [bytes(piece) for piece in states], self.task.fingerprint)
             store = self._store(key[0])
             stored = store.store(Shard(), state)
+            if self.task.layout is not None:
+                stored = [shard if shard.token is None else shard._replace(due=NOT_EMITTED) for shard in stored]
             store.close(state.watermark, stored)
             self._set_timer(None, None, store.head.due)
 
@@ -133,6 +137,8 @@ class BucketProcessor:
                 stored.append(shard)
                 continue
             state = store.load(shard)
+            if shard.due == NOT_EMITTED:
+                state.emit_all()
             if keys:
                 state.erase(keys)
             emitted = state.advance(own, now)

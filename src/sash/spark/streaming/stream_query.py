@@ -62,10 +62,10 @@ from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
 from sash.state.erased_keys import erased_keys
 from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
+from sash.state.key_epochs import read_forget
 from sash.state.key_layout import KeyLayout
 from sash.state.key_states import HEADER, STATE, STATE_TIME, check_lookup, check_options, key_layout
 from sash.state.late_rows import LATE, check_late
-from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
 from sash.workers.own_columns import GROUP, HASH, TICKS
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
@@ -86,7 +86,6 @@ HELD = {
     "rows": "rows that open or later windows need",
 }
 """What the state of each kind holds."""
-STATES_TEXT = "for each key with new rows its state, which query.lookup reads; null once nothing is stored of a key"
 ONLY = {
     "mode": "append",
     "emit": "results",
@@ -117,6 +116,7 @@ class StreamQuery(SparkQuery):
             check_options(options)
             check_lookup(self.query)
             self.schema = pa.schema([self.schema.field(str(name)) for name in self.query.columns])
+            self.sent = self.frame.select(*map(quote, self.schema.names))
         self.late = options["late"] or "drop"
         self.keeps_late = self.late == "keep"
         """Whether results have a column of late rows."""
@@ -143,8 +143,7 @@ class StreamQuery(SparkQuery):
     def run(self) -> DataFrame:
         """Return the results."""
         by = self.query.by
-        sent = self.sent.select(*map(quote, self.schema.names)) if self.emits_states else self.sent
-        rows = sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else sent
+        rows = self.sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else self.sent
         names = rows.columns
         pack = packing(names, self.query.title, tasks_with_state(self.buckets), self.erased)
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
@@ -171,9 +170,9 @@ class StreamQuery(SparkQuery):
         counts = [StructField(name, LongType()) for name in COUNTED]
         if not fit_arrays(self.worker.results):
             return StructType([StructField(RESULTS, BinaryType()), *counts])
-        kinds = [kind for field in self.results for kind in (field.dataType, BooleanType())]
+        dtypes = [dtype for field in self.results for dtype in (field.dataType, BooleanType())]
         names = array_names(len(self.results))
-        arrays = [StructField(name, ArrayType(kind)) for name, kind in zip(names, kinds, strict=True)]
+        arrays = [StructField(name, ArrayType(dtype)) for name, dtype in zip(names, dtypes, strict=True)]
         return StructType([*arrays, *counts])
 
     def _as_rows(self, emitted: DataFrame) -> DataFrame:
@@ -296,9 +295,9 @@ class StreamQuery(SparkQuery):
             state += f"; a key is forgotten {self.forget} after its last row"
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[self.late]} and counted as late",
-            "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
+            "shuffled": f"{'all columns' if (query.per_row and not self.emits_states) or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; by bucket, a base and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
-            "results": STATES_TEXT
+            "results": self.layout.described
             if self.emits_states
             else f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
