@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import sash
 from sash import agg, window
@@ -54,10 +56,16 @@ def states_of(begin: int, end: int) -> pa.RecordBatch:
     return last
 
 
+@lru_cache(maxsize=1)
+def _events(begin: int, end: int) -> pa.Table:
+    return pa.Table.from_batches(list(events_of(begin, end)))
+
+
 def expected(card: int, now: int, keys: int) -> dict[str, object]:
     """Return the features of a card at a time, from its events, as those of a label."""
     begin = card // BLOCK * BLOCK
-    events = pa.Table.from_batches(list(events_of(begin, min(begin + BLOCK, keys))))
+    events = _events(begin, min(begin + BLOCK, keys))
+    events = events.filter(pc.equal(events["card"], card))
     moment = pa.array([now * 1_000_000]).cast(pa.timestamp("us", "UTC"))
     labels = pa.table({"card": pa.array([card]), "ts": moment})
     row = CARDS.run(events, at=labels).to_pylist()[0]

@@ -35,6 +35,8 @@ NOW, QUERY = "now", "query"
 """Parameters that are no key columns."""
 KEYS, QUERIES = "keys", "queries"
 """With NOW, the members of a POST."""
+KEEP_ALIVE = 75
+"""Seconds for which a connection stays open without requests: clients reuse connections, and fail if one closes as they do."""
 MOST_BYTES, MOST_KEYS = 1 << 20, 1_000
 """Of a request with several keys."""
 BAD_REQUEST, TOO_LARGE, FAILED, UNAVAILABLE = 400, 413, 500, 503
@@ -146,7 +148,11 @@ def serve_features(
     with bind(host, port) as listening:
         access = Access(host, listening.getsockname()[1], token, tuple(name.lower() for name in names))
         quiet: dict[str, Any] = {"log_level": "warning", "lifespan": "off", "server_header": False, "access_log": False}
-        server = Server(uvicorn.Config(make_app(service, access), timeout_graceful_shutdown=2, **quiet))
+        server = Server(
+            uvicorn.Config(
+                make_app(service, access), timeout_graceful_shutdown=2, timeout_keep_alive=KEEP_ALIVE, **quiet
+            )
+        )
         where = address(host, access.port, None)
         console.print(f"Features: {where}  (Ctrl-C ends it)", markup=False, soft_wrap=True)
         console.print(f"  {_example(service, where, token)}", markup=False, soft_wrap=True)
