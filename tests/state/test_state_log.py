@@ -123,7 +123,7 @@ def test_a_log_of_prefixes_is_the_whole_state(
     query = sash.Query({**COMMUTE, "first": agg.first("x")}, windows, by=by, time="t", order_by="id")
     table = with_kinds(table_of(made))
     log = Log(query, table.schema, compiled=None)
-    assert stream_plan(log.prepared).stores_prefixes
+    assert stream_plan(log.prepared).stores_tails
     run_in_any_order(log, table, delay, data)
 
 

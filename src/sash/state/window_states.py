@@ -1,4 +1,4 @@
-"""WindowStates: the state of all windows of a query, one RowState, SliceState or PrefixState for each group with the same late rows.
+"""WindowStates: the state of all windows of a query, one RowState, SliceState or TailState for each group with the same late rows.
 
 A row may be late for one window and in time for another. Windows of one group can share a state: periodic windows, because each
 emits only what ends after the watermark; windows that follow the order of rows, because the same rows are late for all. A session
@@ -28,11 +28,11 @@ from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
 from sash.state.carried_partials import parts_of
 from sash.state.lives import keeps_forever
-from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.state_log import arrays_by_group
 from sash.state.stored_items import StateSize, StoredItems
+from sash.state.tail_state import TailState
 from sash.state.watermark import MicroBatch
 from sash.windows.base import NEVER
 
@@ -166,7 +166,7 @@ def advance(state: StoredItems, batch: MicroBatch) -> pa.Table:
 
 
 def new_state(prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None) -> StoredItems:
-    """Return an empty state: of slices or of prefixes if that is possible, or else of rows.
+    """Return an empty state: of slices, or of slices and the rows after them, if that is possible, or else of rows.
 
     Keys are forgotten where windows would need them forever.
     """
@@ -175,6 +175,6 @@ def new_state(prepared: Prepared, mode: str, order: str = "time", forget: Durati
     if order == "time" and prepared.time is not None:
         if stream_plan(prepared).stores_slices:
             return SliceState(prepared, update)
-        if stream_plan(prepared).stores_prefixes:
-            return PrefixState(prepared, forget=ticks)
+        if stream_plan(prepared).stores_tails:
+            return TailState(prepared, forget=ticks)
     return RowState(prepared, update, forget=ticks)

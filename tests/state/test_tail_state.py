@@ -1,4 +1,4 @@
-"""Windows that hold all rows of a key: one partial stands for the older rows, and results are those of a table."""
+"""Windows that begin at edges, or hold all rows of a key: slices stand for the older rows, and results are those of a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sash
 from sash import agg, window
 from sash.engine.prepare import prepare
 from sash.state.fingerprint import fingerprint_query
-from sash.state.prefix_state import PrefixState
+from sash.state.tail_state import TailState
 from sash.state.row_state import RowState
 from sash.state.stream_state import StreamState
 from sash.windows import Window
@@ -30,11 +30,21 @@ GROWING: dict[str, Window] = {
     "rows": window.rows(before=None),
     "rows_gap": window.rows(before=None, after=-2),
 }
+TAILS: dict[str, Window] = {
+    "tail": window.time(12, tail=4),
+    "tail_one": window.time(9, tail=1),
+    "tail_left": window.time(17, tail=6, closed="left", min_rows=2),
+    "tail_gap": window.time(before=14, after=-5, tail=3),
+    "tail_gap_left": window.time(before=11, after=-2, tail=5, closed="neither"),
+    "tail_ahead": window.time(before=10, after=3, tail=4),
+    "tail_far": window.time(25, tail=10),
+}
 BESIDE: dict[str, Window] = {
     "recent": window.time(5),
     "recent_gap": window.time(before=7, after=-2),
     "last": window.rows(3),
     "last_gap": window.rows(before=4, after=-2),
+    "ahead": window.time(before=2, after=2),
 }
 SCHEMA = pa.schema({"id": pa.int64(), "k": pa.int64(), "t": pa.int64(), "x": pa.float64()})
 
@@ -74,16 +84,21 @@ def in_order(rows: list[dict[str, Any]]) -> list[list[Any]]:
 @pytest.mark.parametrize("seed", range(400 if SOAK else 25))
 def test_micro_batches_give_what_a_table_gives(seed: int) -> None:
     chooser = np.random.default_rng(seed)
-    windows = {name: GROWING[name] for name in chooser.choice(list(GROWING), chooser.integers(1, 3), replace=False)}
-    windows |= {name: BESIDE[name] for name in chooser.choice(list(BESIDE), chooser.integers(0, 3), replace=False)}
+    windows: dict[str, Window] = {}
+    for family, most in ((GROWING, chooser.integers(0, 3)), (TAILS, 3), (BESIDE, 3)):
+        count = chooser.integers(0, most) if most else 0
+        windows |= {name: family[name] for name in chooser.choice(list(family), count, replace=False)}
+    windows = windows or {"tail": TAILS["tail"]}
     aggregates = {name: AGGREGATES[name] for name in chooser.choice(list(AGGREGATES), 3, replace=False)}
     query = sash.Query(aggregates, windows, by="k", time="t", order_by="id")
-    table = random_rows(chooser, int(chooser.integers(1, 60)), 30)
+    table = random_rows(chooser, int(chooser.integers(1, 90)), 60)
     stored = Stored(query)
-    assert [type(one) for one in stored.state.states.states] == [PrefixState]
+    edged = windows.keys() & (GROWING.keys() | TAILS.keys())
+    if edged - {"tail_one", "tail_gap_left"}:  # others reach no further back than those beside them
+        assert [type(one) for one in stored.state.states.states] == [TailState]
     times = table["t"].to_numpy()
     found = []
-    for part in np.array_split(np.argsort(times + chooser.uniform(0, 4, len(table))), chooser.integers(1, 8)):
+    for part in np.array_split(np.argsort(times + chooser.uniform(0, 4, len(table))), chooser.integers(1, 14)):
         watermark = int(times[part].max(initial=0)) - 4
         found += stored.advance(table.take(pa.array(part)), watermark)
     found += stored.state.finish().to_pylist()
@@ -128,9 +143,13 @@ def test_state_does_not_grow_with_rows(windows: dict[str, Window]) -> None:
         (window.expanding(exclude="row"), agg.sum("x")),
         (window.expanding(), agg.median("x")),
         (window.expanding(), agg.collect("x")),
-        ({"all": window.expanding(), "ahead": window.time(before=0, after=2)}, agg.sum("x")),
+        ({"all": window.expanding(), "ahead": window.rows(before=0, after=2)}, agg.sum("x")),
+        (window.time(9, tail=3, exclude="row"), agg.sum("x")),
+        (window.time(9, tail=3), agg.median("x")),
+        ({"tail": window.time(9, tail=3), "delta": window.delta("x", 2)}, agg.sum("x")),
+        ({"tail": window.time(9, tail=3), "plain": window.time(12)}, agg.sum("x")),
     ],
-    ids=["exclude", "median", "collect", "ahead"],
+    ids=["exclude", "median", "collect", "ahead", "tail_exclude", "tail_median", "tail_delta", "tail_short"],
 )
 def test_other_windows_and_aggregates_store_rows(windows: Any, aggregate: Any) -> None:
     [state] = Stored(sash.Query({"found": aggregate}, windows, by="k", time="t")).state.states.states
