@@ -20,9 +20,9 @@ from sash import agg, window
 from sash.durations import TimeUnit, read_duration
 from sash.engine.prepare import prepare
 from sash.state.lives import needed_for, read_forget
-from sash.state.tail_state import TailState
 from sash.state.reader import Stream
 from sash.state.stream_state import StreamState
+from sash.state.tail_state import TailState
 from sash.testing import recompute_query
 from sash.windows.base import FOREVER
 

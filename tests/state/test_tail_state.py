@@ -11,12 +11,15 @@ from helpers.cases import SOAK
 
 import sash
 from sash import agg, window
+from sash.engine.evaluate import evaluate
 from sash.engine.prepare import prepare
 from sash.state.fingerprint import fingerprint_query
-from sash.state.tail_state import TailState
 from sash.state.row_state import RowState
 from sash.state.stream_state import StreamState
+from sash.state.tail_state import TailState
 from sash.windows import Window
+from sash.windows.arrays import search_in_keys
+from sash.windows.base import Points
 
 AGGREGATES: dict[str, Any] = {
     "top": agg.max("x"), "total": agg.sum("x"), "n": agg.count(), "known": agg.count("x"), "spread": agg.stddev("x"),
@@ -154,3 +157,69 @@ def test_state_does_not_grow_with_rows(windows: dict[str, Window]) -> None:
 def test_other_windows_and_aggregates_store_rows(windows: Any, aggregate: Any) -> None:
     [state] = Stored(sash.Query({"found": aggregate}, windows, by="k", time="t")).state.states.states
     assert type(state) is RowState
+
+
+@pytest.mark.parametrize("seed", range(60 if SOAK else 6))
+def test_a_state_may_be_split_and_joined(seed: int) -> None:
+    chooser = np.random.default_rng([seed, 3])
+    windows = {**{name: TAILS[name] for name in chooser.choice(list(TAILS), 2, replace=False)}, "all": GROWING["all"]}
+    query = sash.Query({"total": agg.sum("x"), "oldest": agg.first("x")}, windows, by="k", time="t", order_by="id")
+    table = random_rows(chooser, 80, 60)
+    times = table["t"].to_numpy()
+    stored = Stored(query)
+    found = []
+    for part in np.array_split(np.arange(len(table)), 6):
+        found += stored.advance(table.take(pa.array(part)), int(times[part[0]]))
+        [state] = stored.state.states.states
+        pieces = [state.selected([keys["k"].to_numpy() % 2 == odd for keys in state.keys]) for odd in (1, 0)]
+        assert sum(map(len, pieces)) == len(state)
+        pieces[0].absorb(pieces[1])
+        stored.state.states.states[0] = pieces[0]
+    found += stored.state.finish().to_pylist()
+    assert [[*row.values()] for row in sorted(found, key=lambda row: row["id"])] == in_order(
+        query.run(table).to_pylist()
+    )
+
+
+def test_each_slice_is_as_long_as_the_tails_that_reach_it() -> None:
+    """Two keys with a row each tick, a watermark five ticks behind: slices of 4, in the older part of 20, and rows as far as a window begins anywhere."""
+    windows = {"near": window.time(40, tail=4), "far": window.time(100, tail=20), "plain": window.time(10)}
+    stored = Stored(sash.Query({"total": agg.sum("x"), "n": agg.count()}, windows, by="k", time="t"))
+    for first in range(0, 400, 10):
+        times = np.repeat(np.arange(first, first + 10), 2)
+        stored.advance(pa.table([times, np.arange(20) % 2, times, times / 3], schema=SCHEMA), first + 5)
+    [state] = stored.state.states.states
+    assert state.slices is not None
+    begins = state.slices.times[state.slices.codes == 0]
+    assert begins.tolist() == [280, 300, 320, 340, *range(352, 385, 4)]
+    assert state.size == (2, 2 * len(begins), 2 * 14)  # since tick 386
+    stored.advance(SCHEMA.empty_table(), 399 + 99)
+    assert state.due(399) <= 400
+    assert stored.state.due > 399 + 99
+    while (due := stored.state.due) <= 600:
+        assert len(stored.state)
+        stored.advance(SCHEMA.empty_table(), due)
+    assert not len(stored.state)
+    assert 490 < stored.state.watermark <= 399 + 121 + 2
+
+
+def test_frames_at_points_from_the_state() -> None:
+    windows = {"tail": TAILS["tail"], "far": TAILS["tail_far"], "all": GROWING["all"]}
+    query = sash.Query({"total": agg.sum("x"), "oldest": agg.first("x")}, windows, by="k", time="t", order_by="id")
+    table = random_rows(np.random.default_rng(9), 200, 60)
+    stored = Stored(query)
+    stored.advance(table.slice(0, 150), int(table["t"][149]) - 3)
+    [state] = stored.state.states.states
+    block, now = state.block(), int(table["t"][149]) + 2
+    times = np.full(len(block.key_table), now)
+    counts = np.ones(len(times), np.int64)
+    points = Points(times, search_in_keys(block.times, block.firsts, times + 1, counts), counts)
+    found = evaluate(state.prepared, block, points=points)
+    labels = pa.table({"k": block.key_table["k"], "t": times})
+    expected = query.run(table.slice(0, 150), at=labels)
+    assert len(labels) == 4
+    for name in windows:
+        for aggregate in query._declared.aggregates:
+            assert found.windows[name].columns[aggregate].to_pylist() == pytest.approx(
+                expected[f"{aggregate}_{name}"].to_pylist()
+            )

@@ -149,7 +149,10 @@ def _same_keys(blocks: Sequence[SliceBlock], run: LoopCompiler) -> list[SliceBlo
     ids = ids.astype(np.int64, copy=False)  # as the codes of all slices
     keys = every.take(as_arrow(first_rows(ids, count))).combine_chunks()
     offsets = np.cumsum([0, *(len(block.keys) for block in blocks)])
-    return [replace(block, keys=keys, codes=ids[offset + block.codes]) for offset, block in zip(offsets, blocks, strict=False)]
+    return [
+        replace(block, keys=keys, codes=ids[offset + block.codes])
+        for offset, block in zip(offsets, blocks, strict=False)
+    ]
 
 
 def join_columns(blocks: Sequence[SliceBlock], join: Callable[[list[Ints]], Ints]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from sash.engine.prepare import Prepared, prepare
 from sash.durations import TimeUnit
+from sash.engine.prepare import Prepared, prepare
 from sash.plan.tree import and_between
 from sash.windows.base import FOREVER, Ints
 from sash.windows.capabilities import Frame
@@ -81,7 +81,12 @@ class StreamPlan:
                 return f"{window} tells older rows apart"
         for plan_pass in self.prepared.plan.passes:
             if not plan_pass.stores_tails:
-                return f"{and_between(list(plan_pass.aggregates))} {'needs' if len(plan_pass.aggregates) == 1 else 'need'} all values"
+                several = len(plan_pass.aggregates) > 1
+                how = (
+                    "are interpreted" if several else "is interpreted",
+                    "need all values" if several else "needs all values",
+                )
+                return f"{and_between(list(plan_pass.aggregates))} {how[not plan_pass.compact]}"
         for name, aggregate in self.prepared.query.aggregates.items():
             if not self._are_numbers(aggregate.named_columns):
                 return f"{name} is not of numbers"

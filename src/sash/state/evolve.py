@@ -257,12 +257,17 @@ class Evolution:
         arrays = self.groups.get(number, {})
         if arrays:
             parts = self.stored.partials[number] if number < len(self.stored.partials) else []
-            fill(leaf.state, leaf.state.prepared, arrays, parts, set(self.windows))
+            fill(leaf.state, arrays, parts, set(self.windows), self.new_aggregates)
         return leaf
 
 
-def fill(state: StoredItems, prepared: Prepared, arrays: Arrays, parts: Sequence[Any], kept: set[str]) -> None:
-    """Give a state the content of a stored one, which may have other columns, partials and windows."""
+def fill(state: StoredItems, arrays: Arrays, parts: Sequence[Any], kept: set[str], new: Sequence[str] = ()) -> None:
+    """Give a state the content of a stored one, which may have other columns, partials and windows.
+
+    `kept` are the windows that both have, and `new` the aggregates that only the newer one has. Raise ValueError if it needs rows in whose place
+    the stored one has slices.
+    """
+    prepared = state.prepared
     own, slices = rows_and_slices(arrays)
     if "rows" not in own:
         if not isinstance(state, SliceState):
@@ -278,10 +283,23 @@ def fill(state: StoredItems, prepared: Prepared, arrays: Arrays, parts: Sequence
     keys = len(own["sizes"])
     for name, window in prepared.plan.windows.items():
         if name not in kept:
-            own |= {f"memory {name} {part}": window.memory.encode(new) for part, new in window.memory.new(keys).items()}
+            fresh = window.memory.new(keys)
+            own |= {f"memory {name} {part}": window.memory.encode(values) for part, values in fresh.items()}
     if slices and state.stores_partials:
-        own |= as_slices(carry_partials(prepared, slices, parts))
+        own |= as_slices(carry_partials(prepared, slices, parts, new))
+    elif slices:
+        _check_slices(prepared, kept)
     state.from_arrays(own)
+
+
+def _check_slices(prepared: Prepared, kept: set[str]) -> None:
+    """Raise ValueError if a kept window needs the slices that the state has in place of older rows."""
+    for name, window in prepared.plan.windows.items():
+        if name in kept and window.frame is not None and window.frame.begins_at_edges(prepared.unit):
+            raise ValueError(
+                f"evolve=True: the checkpoint holds slices in place of the older rows of window {name!r}, but the changed query needs these rows: "
+                f"{stream_plan(prepared).why_rows}. Leave this change out, or use a new checkpoint."
+            )
 
 
 def with_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:

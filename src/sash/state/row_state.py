@@ -17,7 +17,7 @@ from sash.engine.assemble import (
     with_changes,
     with_input_rows,
 )
-from sash.engine.evaluate import Evaluated, evaluate
+from sash.engine.evaluate import Block, Evaluated, evaluate
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.state.codec import as_schema
@@ -47,6 +47,10 @@ class RowState(StoredItems):
         times = self.prepared.time.read(self.rows[self.prepared.time.name])
         due = first_due(self.prepared, times, self.sizes, self.done, now)
         return due if self.forget is None else min(due, first_end(times, self.sizes, self.forget))
+
+    def block(self) -> Block:
+        """Return the rows."""
+        return self.prepared.block(self.rows, self.dropped)
 
     def preload(self, rows: pa.Table) -> None:
         """Store rows of one key as context, before the first micro-batch."""

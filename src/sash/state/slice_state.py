@@ -46,6 +46,10 @@ class SliceState(StoredItems):
         last_times = None if slices is None else slices.last_times
         return first_due(self.prepared, times, sizes, np.zeros_like(sizes), now, last_times)
 
+    def block(self) -> SliceBlock:
+        """Return the slices."""
+        return cut(self.prepared, self.prepared.empty_block()) if self.slices is None else self.slices
+
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared

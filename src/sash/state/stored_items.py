@@ -3,7 +3,7 @@
     rows      ●●●●●●●●●●●●●●│●●●●●●●●●
     slices    ├───┼─────────┤ rows
 
-What is stored of the rows that have arrived is the policy of a subclass: RowState, SliceState or PrefixState. Here is what follows from the
+What is stored of the rows that have arrived is the policy of a subclass: RowState, SliceState or TailState. Here is what follows from the
 items alone: their keys, how many they are, their arrays, and how they are split and joined by key.
 """
 
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow
+from sash.engine.evaluate import Block
 from sash.engine.group_ids import number_keys
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
@@ -80,6 +81,10 @@ class StoredItems:
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
+        raise NotImplementedError
+
+    def block(self) -> Block:
+        """Return all that is stored, by key and time, as `evaluate` reads it: for frames that end at or after the watermark."""
         raise NotImplementedError
 
     @property

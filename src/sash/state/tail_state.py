@@ -26,7 +26,7 @@ from sash.engine.keys import KeyOrder
 from sash.engine.slice_block import NO_KEYS, SliceBlock, cut_each_row, join_by_key, merge
 from sash.kernels.array_codec import Arrays
 from sash.state.codec import as_schema
-from sash.state.lives import Lives, first_end, split_lives
+from sash.state.lives import Lives, split_lives
 from sash.state.row_state import RowState
 from sash.state.state_log import Origins
 from sash.state.stored_items import first_due
@@ -53,8 +53,7 @@ class TailState(RowState):
 
     def block(self) -> SliceBlock:
         """Return all that is stored as a block: slices, and then each row as a slice of its own."""
-        block = self.prepared.block(self.rows, self.dropped)
-        return self._with_slices(split_lives(block, None, 0))
+        return self._with_slices(split_lives(self.prepared.block(self.rows, self.dropped), None, 0))
 
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""
@@ -84,6 +83,18 @@ class TailState(RowState):
         self.slices = tails
         return results
 
+    def from_arrays(self, arrays: Arrays) -> None:
+        """Continue from the arrays of another state, also of a query that had other windows and counted rows, or did not.
+
+        Windows that count rows do not reach slices that do not tell how many rows they hold: these are older than the window.
+        """
+        super().from_arrays(arrays)
+        if self.slices is not None:
+            counts = self.slices.row_counts
+            if counts is None and self._counts_rows:
+                counts = np.ones(len(self.slices), np.int64)
+            self.slices = replace(self.slices, row_counts=counts if self._counts_rows else None)
+
     def _with_slices(self, lives: Lives) -> SliceBlock:
         """Return each row as a slice, after the slices of its key; the lives of the rows come first, in their order."""
         rows = cut_each_row(self.prepared, lives.block)
@@ -97,9 +108,7 @@ class TailState(RowState):
             return join_by_key(known, rows, self.prepared.loops)
         # Slices are of the first life of their key: that of the newest row that windows have seen.
         of_first = np.zeros(len(known.keys), np.int64)
-        together = join_by_key(
-            with_numbers(known, of_first), with_numbers(rows, lives.numbers), self.prepared.loops
-        )
+        together = join_by_key(with_numbers(known, of_first), with_numbers(rows, lives.numbers), self.prepared.loops)
         return replace(together, layout=rows.layout, keys=together.keys.drop_columns([LIFE]))
 
     @property
