@@ -78,6 +78,8 @@ class StreamPlan:
         windows, unit = self.prepared.plan.windows.values(), self.prepared.unit
         for window in windows:
             if window.frame is None or window.frame.held is None:
+                if window.frame is not None and window.frame.needs_end:
+                    return f"results of {window} wait for the end of the stream"
                 return f"{window} tells older rows apart"
         for plan_pass in self.prepared.plan.passes:
             if not plan_pass.stores_tails:

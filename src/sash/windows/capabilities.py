@@ -159,7 +159,7 @@ def frame_around(
     """Return a frame between two distances from its row; None without limit on a side. `more` is what else it tells."""
     looks_ahead = after is None or after > 0
     grows = before is None and not looks_ahead and not exclude
-    if exclude:
+    if exclude or after is None:
         more["held"] = None
     no_labels = "excludes rows, and labels do not count as rows" if exclude else ""
     # A frame that goes back has no limit that is known from ticks alone.
