@@ -141,6 +141,7 @@ docs: .venv/ready
 
 pictures: .venv/ready
 	$(BIN)/python -m tools.pictures
+	$(BIN)/python -m tools.notebook examples/tour.ipynb
 	@for example in $(DRAWN); do $(BIN)/python examples/$$example.py > /dev/null || exit 1; done
 	cp build/demo/*.svg docs/images/examples
 
