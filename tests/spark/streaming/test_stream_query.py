@@ -192,6 +192,33 @@ def test_rows_have_results_beside_all_their_columns(spark: SparkSession, tmp_pat
     assert all(row["tags"] == [row["k"] or "", "tag"] for row in given)
 
 
+def test_slices_stand_for_the_older_rows_of_windows_with_tails(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.shuffle.partitions", 2)
+    batches = [[("ab"[row % 2], 10 * number + row, row) for row in range(10)] for number in range(4)]
+    source = Source(spark, tmp_path, batches[:2])
+    windows = {
+        "tail": window.time("12m", tail="4m"),
+        "left": window.time("20m", tail="5m", closed="left"),
+        "plain": window.time("2m"),
+        "all": window.expanding(),
+    }
+    aggregates = {**SUMS, "oldest": agg.first("x"), "peak": agg.max("v", where="x > 2")}
+    query = sash.Query(aggregates, windows, by="k", time="ts")
+    source.run(query.run(source.stream(), buckets=3))
+    for batch in batches[2:]:
+        source.add(batch)
+    assert_as_batch(source, query)  # it continues from the checkpoint
+    held = {row["key"]["k"]: row for row in dicts(sash.spark.inspect_state(source.checkpoint))}
+    assert {key: (row["rows"] <= 4, 5 <= row["slices"] <= 10) for key, row in held.items()} == dict.fromkeys(
+        "ab", (True, True)
+    )
+    kept = {name: windows[name] for name in ("tail", "plain")}
+    other = sash.Query({**aggregates, "mid": agg.median("x")}, kept, by="k", time="ts")
+    source.add([("a", 60, 1)])
+    with pytest.raises(StreamingQueryException, match=r"needs these rows: mid needs all values"):
+        source.run(other.run(source.stream(), buckets=3, evolve=True))
+
+
 @pytest.mark.full
 @pytest.mark.usefixtures("classic")
 def test_results_that_look_ahead_wait_for_later_rows(spark: SparkSession, tmp_path: Path) -> None:
