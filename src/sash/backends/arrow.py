@@ -169,7 +169,7 @@ class ArrowStream(Backend[ReaderOptions]):
 
     def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:  # noqa: ARG002 — no option changes it
         """Return how a query runs on data."""
-        return RunPlan(query, needed_schema(query, self._reader(data).schema))
+        return RunPlan(query, needed_schema(query, self._reader(data).schema), stored=self._reader(data).schema)
 
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""

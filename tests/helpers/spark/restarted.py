@@ -78,7 +78,7 @@ STREAMS = {
             by=("house", "household"),
             time="ts",
         ),
-        types={f"chain_{name}": "bigint" for name in ("tail", "near", "all")},
+        types={"chain": "bigint"},
     ),
     "sessions": Stream(
         sash.Query(

@@ -194,7 +194,7 @@ def test_rows_have_results_beside_all_their_columns(spark: SparkSession, tmp_pat
 
 def test_slices_stand_for_the_older_rows_of_windows_with_tails(spark: SparkSession, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", 2)
-    batches = [[("ab"[row % 2], 10 * number + row, row) for row in range(10)] for number in range(4)]
+    batches: list[list[Made]] = [[("ab"[row % 2], 10 * number + row, row) for row in range(10)] for number in range(4)]
     source = Source(spark, tmp_path, batches[:2])
     windows = {
         "tail": window.time("12m", tail="4m"),
