@@ -152,8 +152,6 @@ def _find(part: Part, known: Sequence[Stored], count: int, new: Collection[str])
     """Return the pass that has stored a part, and the `count` fields of the part; None if only new aggregates are read from it."""
     if part.aggregates <= set(new):
         return None
-    if part.named(part.own) <= set(new):
-        raise _unknown(part)
     for number, stored, fields in known:
         if set(part.own) & set(stored.own) and len(fields) == count:
             return number, fields
@@ -162,12 +160,15 @@ def _find(part: Part, known: Sequence[Stored], count: int, new: Collection[str])
     raise _lost(part)
 
 
-def _unknown(part: Part) -> ValueError:
-    new, kept = sorted(part.named(part.own)), sorted(part.named(part.read) - part.named(part.own))
-    return ValueError(
-        f"evolve=True cannot add aggregate {new[0]!r}: {kept[0]!r} would be read from its partial, which the stored slices do not have. Leave it "
-        "out, or use a new checkpoint."
-    )
+def check_new_parts(prepared: Prepared, new: Collection[str]) -> None:
+    """Raise ValueError if a kept aggregate would be read from the partial of a new one, which stored slices do not have."""
+    for part in (part for parts in parts_of(prepared) for part in parts):
+        owners, readers = part.named(part.own), part.aggregates
+        if owners <= set(new) and readers - set(new):
+            raise ValueError(
+                f"evolve=True cannot add aggregate {min(owners)!r}: {min(readers - set(new))!r} would be read from its partial, which the "
+                "stored slices do not have. Leave it out, or use a new checkpoint."
+            )
 
 
 def _lost(part: Part) -> ValueError:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
-from sash.state.carried_partials import carry_partials
+from sash.state.carried_partials import carry_partials, check_new_parts
 from sash.state.codec import read_table, table_bytes
 from sash.state.evolved_states import EvolvedStates, Handover, Leaf, NewResult, Node, StateOf, new_leaf
 from sash.state.fingerprint import AGGREGATES, CODE, KEYS, WINDOWS, Fingerprint, changed_functions, changes
@@ -77,8 +77,13 @@ def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
 
 
 def _slicing(query: Fingerprint) -> str:
-    kinds = str(query.get("state", "")).split(", ")
-    return kinds[-1] if kinds[-1] not in ("rows", "slices", "prefixes") else ""
+    last = _kinds(query)[-1]
+    return last if last not in ("rows", "slices", "prefixes", "tails") else ""
+
+
+def _kinds(query: Fingerprint) -> list[str]:
+    """Return what the state of a query stores, and perhaps how slices are cut."""
+    return str(query.get("state", "")).split(", ")
 
 
 def kept_names(then: Fingerprint, now: Fingerprint, part: str) -> list[str]:
@@ -172,6 +177,10 @@ class Evolution:
         new = [*new, NewResult(self.at, self.new_aggregates, new_windows)]
         new = [one for one in new if one.aggregates or set(one.windows) & set(windows)]
         leaf = new_leaf(self.prepared, self.options, replace(of, windows=windows, aggregates=self.every, new=new))
+        if any(
+            kind in ("tails", "prefixes") for kind in _kinds(self.stored.query)
+        ):  # other buckets may have slices, if this one has none
+            check_slices(leaf.state, set(self.windows), self.new_aggregates)
         return self._fill(leaf, number)
 
     def _still(self, aggregates: list[str]) -> list[str]:
@@ -285,15 +294,18 @@ def fill(state: StoredItems, arrays: Arrays, parts: Sequence[Any], kept: set[str
         if name not in kept:
             fresh = window.memory.new(keys)
             own |= {f"memory {name} {part}": window.memory.encode(values) for part, values in fresh.items()}
-    if slices and state.stores_partials:
-        own |= as_slices(carry_partials(prepared, slices, parts, new))
-    elif slices:
-        _check_slices(prepared, kept)
+    if slices:
+        check_slices(state, kept, new)
+        own |= as_slices(carry_partials(prepared, slices, parts, new)) if state.stores_partials else {}
     state.from_arrays(own)
 
 
-def _check_slices(prepared: Prepared, kept: set[str]) -> None:
-    """Raise ValueError if a kept window needs the slices that the state has in place of older rows."""
+def check_slices(state: StoredItems, kept: set[str], new: Sequence[str]) -> None:
+    """Raise ValueError if a state cannot go on with slices in place of older rows: it needs these rows, or other partials."""
+    prepared = state.prepared
+    if state.stores_partials:
+        check_new_parts(prepared, new)
+        return
     for name, window in prepared.plan.windows.items():
         if name in kept and window.frame is not None and window.frame.begins_at_edges(prepared.unit):
             raise ValueError(
