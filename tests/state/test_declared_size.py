@@ -88,13 +88,14 @@ def test_bytes_of_a_key(windows: Any, aggregates: Any) -> None:
 
 def test_a_tail_needs_as_much_as_a_slide() -> None:
     """The target is 1.2."""
-    for aggregates in (SUM, MORE):
+    commutative = {name: aggregate for name, aggregate in MORE.items() if name != "newest"}
+    for aggregates in (SUM, commutative):
         (_, tail, size), (_, hop, _), (_, plain, _) = (
             stored(one, aggregates) for one in (TAIL, window.time("7d", slide="1h"), window.time("7d"))
         )
         assert tail <= 1.05 * hop
         assert size.rows < 3 * KEYS
-        assert aggregates is MORE or tail < 0.4 * plain
+        assert aggregates is commutative or tail < 0.4 * plain
 
 
 def test_a_restart_reads_a_base_and_its_changes() -> None:

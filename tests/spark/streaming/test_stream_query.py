@@ -20,6 +20,7 @@ from sash import agg, window
 from sash.options import SparkStreamOptions, read_options
 from sash.spark.streaming.shards import LOG
 from sash.spark.streaming.stream_query import StreamQuery
+from sash.state.declared_size import READ_AGAIN
 from sash.state.fingerprint import changes
 
 MINUTE = 60_000_000
@@ -178,6 +179,17 @@ def test_open_windows_are_read_from_a_log(spark: SparkSession, tmp_path: Path) -
     }
 
 
+def assert_a_restart_reads_little(spark: SparkSession, checkpoint: str) -> None:
+    """As explanations promise: of each shard, a base and changes that are up to twice as large."""
+    log = spark.read.format("statestore").option("stateVarName", LOG).load(checkpoint)
+    sizes: dict[Any, dict[int, int]] = {}
+    for row in log.select("key", "user_map_key.*", "user_map_value").collect():
+        shard = sizes.setdefault((row["key"], row["shard"]), {})
+        shard[row["number"]] = sum(len(part) for part in row["user_map_value"] if part is not None)
+    assert any(len(shard) > 1 for shard in sizes.values())
+    assert all(sum(shard.values()) <= READ_AGAIN * shard[0] for shard in sizes.values())
+
+
 def longest(older: str, newer: str) -> str:
     return older if len(older) > len(newer) else newer
 
@@ -212,6 +224,7 @@ def test_slices_stand_for_the_older_rows_of_windows_with_tails(spark: SparkSessi
     assert {key: (row["rows"] <= 4, 5 <= row["slices"] <= 10) for key, row in held.items()} == dict.fromkeys(
         "ab", (True, True)
     )
+    assert_a_restart_reads_little(spark, source.checkpoint)
     kept = {name: windows[name] for name in ("tail", "plain")}
     other = sash.Query({**aggregates, "mid": agg.median("x")}, kept, by="k", time="ts")
     source.add([("a", 60, 1)])
