@@ -117,7 +117,8 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     executors = [describe_executor(prepared, plan_pass, **known) for plan_pass in bound.plan.passes]
     types = _types_text(shown, schema, assumed=data is None)
     branches = (*branches, *describe_results(shown, bound.plan, bound.unit))
-    held = () if _has_labels(known_options) else describe_state(prepared, schema if stored is None else stored)
+    no_state = _has_labels(known_options) or any(branch.evaluates_all for branch in branches)
+    held = () if no_state else describe_state(prepared, schema if stored is None else stored)
     branches = (*branches, Branch("state", held)) if held else branches
     state, compiling = stream_plan(prepared).state_kinds, describe_compiling(prepared)
     return Explanation(shown, bound.plan, bound.kinds, types, executors, state, compiling, branches)
