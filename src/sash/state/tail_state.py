@@ -62,25 +62,24 @@ class TailState(RowState):
         lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
         block, span = lives.block, self._span(lives, batch)
         items = self._with_slices(lives)
-        slices = items.sizes  # by key, how many slices come before its rows
-        slices[: block.keys] -= np.diff(block.firsts)
-        of_items = _with_context(span, slices, batch)
+        counts = items.sizes  # by key, how many slices come before its rows
+        counts[: block.keys] -= np.diff(block.firsts)
+        of_items = _with_context(span, counts, batch)
         evaluated = evaluate(prepared, items, of_items)
         if self.since is not None:
             evaluated = self.since.without_older(prepared, block, span, evaluated)
         results = with_input_rows(prepared, block, span, evaluated)
-        first_rows = np.maximum(self._first_rows(items, of_items, evaluated), items.firsts[:-1] + slices)
+        first_rows = np.maximum(self._first_rows(items, of_items, evaluated), items.firsts[:-1] + counts)
         places, sizes = np.arange(len(items)), items.sizes
         is_older = places < np.repeat(first_rows, sizes)
         is_older &= places >= np.repeat(_first_needed(evaluated), sizes)
         if self.forget is not None:
             is_older &= ~np.repeat(of_items.has_ended, sizes)
-        apart = self._borders(items, evaluated)[is_older]
-        tails = self._in_order(items, merge(prepared, items.select(is_older), apart))
+        slices = self._in_order(items, is_older, self._borders(items, evaluated))
         own = slice(0, block.keys)
-        self._retain(lives, span, evaluated, block.firsts[:-1] + (first_rows - items.firsts[:-1] - slices)[own])
+        self._retain(lives, span, evaluated, block.firsts[:-1] + (first_rows - items.firsts[:-1] - counts)[own])
         self._count_forgotten(lives, batch)
-        self.slices = tails
+        self.slices = slices
         return results
 
     def from_arrays(self, arrays: Arrays) -> None:
@@ -141,26 +140,30 @@ class TailState(RowState):
                 apart |= differs & (places >= np.repeat(evaluated.keep[name], sizes))
         return apart
 
-    def _in_order(self, items: SliceBlock, slices: SliceBlock) -> SliceBlock:
-        """Return slices whose keys are in the order that they had before, and new keys after them."""
-        self.slice_origins = None
-        if items.origins is None:
-            return replace(slices, origins=None).without_empty_keys()
-        known = items.origins >= 0
-        assert self.slices is not None
-        before = np.full(len(items.keys), -1)
-        before[items.codes[known]] = self.slices.codes[items.origins[known]]
-        keys = np.flatnonzero(slices.sizes)
-        keys = keys[np.argsort(np.where(before[keys] < 0, len(self.slices.keys), before[keys]), kind="stable")]
+    def _in_order(self, items: SliceBlock, is_older: Flags, apart: Flags) -> SliceBlock:
+        """Return the older items, merged unless they are apart; keys are in the order that they had before, and new ones after them."""
+        before = self._places_before(items)
+        places = np.flatnonzero(is_older)
+        keys = np.flatnonzero(np.bincount(items.codes[places], minlength=len(items.keys)))
+        keys = keys[np.argsort(np.where(before[keys] < 0, len(items.keys), before[keys]), kind="stable")]
         numbers = np.empty(len(items.keys), np.int64)
         numbers[keys] = np.arange(len(keys))
-        codes = numbers[slices.codes]
-        order = np.argsort(codes, kind="stable")
+        codes = numbers[items.codes[places]]
+        places = places[np.argsort(codes, kind="stable")]
         firsts = sums_before(np.bincount(codes, minlength=len(keys)))
-        arranged = replace(slices, codes=codes).arrange(KeyOrder(order, firsts))
-        assert arranged.origins is not None
-        self.slice_origins = Origins(arranged.origins, before[keys])
-        return replace(arranged, keys=slices.keys.take(as_arrow(keys)).combine_chunks(), origins=None)
+        older = replace(items, codes=numbers[items.codes]).arrange(KeyOrder(places, firsts))
+        older = replace(older, keys=items.keys.take(as_arrow(keys)).combine_chunks())
+        slices = merge(self.prepared, older, apart[places])
+        self.slice_origins = None if slices.origins is None else Origins(slices.origins, before[keys])
+        return replace(slices, origins=None)
+
+    def _places_before(self, items: SliceBlock) -> Ints:
+        """Return the place of each key among those of the stored slices; -1 if it has none."""
+        before = np.full(len(items.keys), -1)
+        if self.slices is not None and items.origins is not None:
+            known = items.origins >= 0
+            before[items.codes[known]] = self.slices.codes[items.origins[known]]
+        return before
 
 
 def with_numbers(slices: SliceBlock, numbers: Ints) -> SliceBlock:
