@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from sash.backends.base import FrameBackend, named_alike
 from sash.columns.column_types import column_type
-from sash.engine.check_columns import check_columns
+from sash.engine.check_columns import check_columns, check_result_names
 from sash.engine.needed_columns import read_computed, reads_all, source_columns
-from sash.expressions import Computed
 from sash.plan.query_spec import QuerySpec
 
 NULLABLE = {
@@ -88,7 +87,7 @@ class PandasFrame(FrameBackend):
         frame = pd.DataFrame(columns)
         rows = self._rows(query, data)
         for name in query.by:
-            dtype = None if isinstance(name, Computed) else rows[name].dtype
+            dtype = None if name in query.computed else rows[name].dtype
             if dtype is None or frame[name].dtype == dtype:
                 continue
             if hasattr(dtype, "__from_arrow__"):  # a cast of NumPy's floats would make NaN and NA one key
@@ -119,11 +118,11 @@ class PandasFrame(FrameBackend):
                 if column not in results.names:  # with wide=True
                     continue
                 dtype = results.field(column).type
-                if any(isinstance(each, pd.ArrowDtype) for each in read):
+                if any(isinstance(each, pd.ArrowDtype) for each in read) and not holds_maps(dtype):
                     found[column] = pd.ArrowDtype(dtype)
                 elif any(each.kind in "iufb" for each in read) and dtype in MASKED:
                     found[column] = pd.api.types.pandas_dtype(MASKED[dtype])
-                elif aggregate.result.gives == "value" and isinstance(read[-1] if read else None, pd.StringDtype):
+                elif column_type(dtype).group == "string" and isinstance(read[-1] if read else None, pd.StringDtype):
                     found[column] = read[-1]
         if query.time in own and isinstance(own[query.time], pd.ArrowDtype) and not query.per_row:
             bounds = [name for name in ("window_start", "window_end") if name in results.names]
@@ -137,6 +136,10 @@ class PandasFrame(FrameBackend):
     def names_of(self, data: Any) -> list[str]:
         """Return the names of all columns, and of the index."""
         return [*map(str, data.columns), *(str(name) for name in data.index.names if name is not None)]
+
+    def check_result_names(self, query: QuerySpec, data: Any) -> None:
+        """Raise ValueError if a result that stands beside its row would have the name of a column; other names in the index do no harm."""
+        check_result_names(query, list(self._rows(query, data).columns))
 
     def _rows(self, query: QuerySpec, data: Any) -> Any:
         """Return the DataFrame with the time from its index as a column, and with column names as strings."""
@@ -193,7 +196,7 @@ def dtypes_of_sql(results: pa.Schema, sources: Sequence[Any]) -> dict[str, Any]:
             dtypes[field.name] = source
         elif source is not None and not hasattr(source, "__from_arrow__") and _is_numpy(source, dtype):
             continue
-        elif has_arrow:
+        elif has_arrow and not holds_maps(dtype):
             dtypes[field.name] = pd.ArrowDtype(dtype)
         elif has_masked and dtype in MASKED:
             dtypes[field.name] = pd.api.types.pandas_dtype(MASKED[dtype])
@@ -205,3 +208,12 @@ def dtypes_of_sql(results: pa.Schema, sources: Sequence[Any]) -> dict[str, Any]:
 def _is_numpy(source: Any, dtype: pa.DataType) -> bool:
     """Return whether a result may be an unchanged column of NumPy's type."""
     return source.kind in "OM" or (dtype in MASKED and bool(dtype.to_pandas_dtype() == source))
+
+
+def holds_maps(dtype: pa.DataType) -> bool:
+    """Return whether values of a type are maps, or hold some: pandas would make lists of pairs of them, instead of dictionaries.
+
+    >>> holds_maps(pa.list_(pa.map_(pa.string(), pa.int64()))), holds_maps(pa.list_(pa.string()))
+    (True, False)
+    """
+    return pa.types.is_map(dtype) or any(holds_maps(dtype.field(place).type) for place in range(dtype.num_fields))

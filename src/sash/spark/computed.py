@@ -16,9 +16,9 @@ from pyspark.sql.types import BooleanType, NullType, StructType
 
 from sash.aggregates.naming import as_literal
 from sash.aggregates.sql import quote
-from sash.engine.check_columns import check_columns
+from sash.engine.check_columns import check_columns, check_result_names
 from sash.engine.select_sql import READERS, format_of
-from sash.expressions import SQL, Computed, Expression, Order, Selection, expressions_in, in_case
+from sash.expressions import SQL, ComputedColumn, Expression, Order, Selection, expressions_in, in_case, source_of
 from sash.plan.query_spec import QuerySpec
 from sash.windows.base import ALL_COLUMNS
 
@@ -52,7 +52,7 @@ def in_own_case(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, dict[
     if not ignores_case(frame):
         return frame, {}
     own_names: dict[str, str] = {}
-    origins = (column.value if isinstance(column, Computed) else column for column in declared.columns)
+    origins = map(source_of, declared.columns)
     names = list(dict.fromkeys(origin for origin in origins if isinstance(origin, str)))
     for name in names:
         alike = [other for other in frame.columns if other.lower() == name.lower()]
@@ -77,6 +77,7 @@ def with_computed(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, Que
     if all(expression.is_done for expression in declared.computed):
         return frame, declared
     check_columns(declared, frame.columns)
+    check_result_names(declared, frame.columns)
     columns = {expression: _checked(expression, frame) for expression in expressions_in(declared.computed)}
     for where in dict.fromkeys(computed.where for computed in declared.computed if computed.where is not None):
         columns[where] = _condition(where, columns[where], frame)
@@ -84,7 +85,7 @@ def with_computed(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, Que
     return frame.select("*", *added), declared.as_computed()
 
 
-def _column(computed: Computed, columns: dict[Expression, Column]) -> Column:
+def _column(computed: ComputedColumn, columns: dict[Expression, Column]) -> Column:
     if isinstance(computed.value, Expression):
         value = columns[computed.value]
     else:

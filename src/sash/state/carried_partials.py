@@ -60,7 +60,7 @@ Found = tuple[int, list[npt.NDArray[Any]]]
 def parts_of(prepared: Prepared) -> list[list[Part]]:
     """Return the parts of the partials of each pass, as a state stores them; found once for a prepared query."""
     if PARTS not in prepared.derived:
-        prepared.derived[PARTS] = [_parts(one, prepared.kinds) for one in prepared.plan.passes]
+        prepared.derived[PARTS] = [_parts(plan_pass, prepared.kinds) for plan_pass in prepared.plan.passes]
     parts: list[list[Part]] = prepared.derived[PARTS]
     return parts
 
@@ -79,8 +79,8 @@ def _parts(plan_pass: Pass, kinds: dict[str, str]) -> list[Part]:
     return parts
 
 
-def _is_same(one: Aggregate[Any], other: Aggregate[Any]) -> bool:
-    return one.lift is other.lift and one.combine is other.combine
+def _is_same(form: Aggregate[Any], host: Aggregate[Any]) -> bool:
+    return form.lift is host.lift and form.combine is host.combine
 
 
 def carry_partials(
@@ -145,7 +145,7 @@ def _fields_of_parts(arrays: Arrays, number: int, parts: int) -> Iterator[list[n
 
 def _field_counts(shape: Shape, parts: int) -> list[int]:
     """Return how many fields each part of a partial has."""
-    return [len(PartialLayout(own).fields) for own in ([shape] if parts == 1 else shape)]
+    return [len(PartialLayout(shape_of_part).fields) for shape_of_part in ([shape] if parts == 1 else shape)]
 
 
 def _find(part: Part, known: Sequence[Stored], count: int, new: Collection[str]) -> Found | None:

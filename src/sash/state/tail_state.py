@@ -26,7 +26,7 @@ from sash.engine.keys import KeyOrder
 from sash.engine.slice_block import NO_KEYS, SliceBlock, cut_each_row, join_by_key, merge
 from sash.kernels.array_codec import Arrays
 from sash.state.codec import as_schema
-from sash.state.lives import Lives, split_lives
+from sash.state.key_epochs import KeyEpochs, split_epochs
 from sash.state.row_state import RowState
 from sash.state.state_log import Origins
 from sash.state.stored_items import first_due
@@ -34,8 +34,8 @@ from sash.state.watermark import MicroBatch
 from sash.windows.arrays import sums_before
 from sash.windows.base import Flags, Ints, Span
 
-LIFE = " life"
-"""The column of keys that numbers their lives, while slices and rows are brought together."""
+EPOCH = " epoch"
+"""The column of keys that numbers their epochs, while slices and rows are brought together."""
 
 
 class TailState(RowState):
@@ -53,21 +53,20 @@ class TailState(RowState):
 
     def block(self) -> SliceBlock:
         """Return all that is stored as a block: slices, and then each row as a slice of its own."""
-        return self._with_slices(split_lives(self.prepared.block(self.rows, self.dropped), None, 0))
+        return self._with_slices(split_epochs(self.prepared.block(self.rows, self.dropped), None, 0))
 
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
         table = pa.concat_tables([self.rows, as_schema(batch.table, self.rows.schema)])
-        lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
-        block, span = lives.block, self._span(lives, batch)
-        items = self._with_slices(lives)
+        epochs = split_epochs(prepared.block(table, self.dropped), self.forget, batch.watermark)
+        block, span = epochs.block, self._span(epochs, batch)
+        items = self._with_slices(epochs)
         counts = items.sizes  # by key, how many slices come before its rows
         counts[: block.keys] -= np.diff(block.firsts)
         of_items = _with_context(span, counts, batch)
         evaluated = evaluate(prepared, items, of_items)
-        if self.since is not None:
-            evaluated = self.since.without_older(prepared, block, span, evaluated)
+        evaluated = self.known.known_results(prepared, block, span, evaluated)
         results = with_input_rows(prepared, block, span, evaluated)
         first_rows = np.maximum(self._first_rows(items, of_items, evaluated), items.firsts[:-1] + counts)
         places, sizes = np.arange(len(items)), items.sizes
@@ -77,8 +76,8 @@ class TailState(RowState):
             is_older &= ~np.repeat(of_items.has_ended, sizes)
         slices = self._in_order(items, is_older, self._borders(items, evaluated))
         own = slice(0, block.keys)
-        self._retain(lives, span, evaluated, block.firsts[:-1] + (first_rows - items.firsts[:-1] - counts)[own])
-        self._count_forgotten(lives, batch)
+        self._retain(epochs, span, evaluated, block.firsts[:-1] + (first_rows - items.firsts[:-1] - counts)[own])
+        self._count_forgotten(epochs, batch)
         self.slices = slices
         return results
 
@@ -94,9 +93,9 @@ class TailState(RowState):
                 counts = np.ones(len(self.slices), np.int64)
             self.slices = replace(self.slices, row_counts=counts if self._counts_rows else None)
 
-    def _with_slices(self, lives: Lives) -> SliceBlock:
-        """Return each row as a slice, after the slices of its key; the lives of the rows come first, in their order."""
-        rows = cut_each_row(self.prepared, lives.block)
+    def _with_slices(self, epochs: KeyEpochs) -> SliceBlock:
+        """Return each row as a slice, after the slices of its key; the epochs of the rows come first, in their order."""
+        rows = cut_each_row(self.prepared, epochs.block)
         if not self._counts_rows:
             rows = replace(rows, row_counts=None)
         if self.slices is None:
@@ -105,10 +104,10 @@ class TailState(RowState):
         rows = replace(rows, origins=np.full(len(rows), -1))
         if self.forget is None:
             return join_by_key(known, rows, self.prepared.loops)
-        # Slices are of the first life of their key: that of the newest row that windows have seen.
+        # Slices are of the first epoch of their key: that of the newest row that windows have seen.
         of_first = np.zeros(len(known.keys), np.int64)
-        together = join_by_key(with_numbers(known, of_first), with_numbers(rows, lives.numbers), self.prepared.loops)
-        return replace(together, layout=rows.layout, keys=together.keys.drop_columns([LIFE]))
+        together = join_by_key(with_numbers(known, of_first), with_numbers(rows, epochs.numbers), self.prepared.loops)
+        return replace(together, layout=rows.layout, keys=together.keys.drop_columns([EPOCH]))
 
     @property
     def _counts_rows(self) -> bool:
@@ -167,9 +166,9 @@ class TailState(RowState):
 
 
 def with_numbers(slices: SliceBlock, numbers: Ints) -> SliceBlock:
-    """Return slices whose keys have one more column: the numbers of lives."""
-    layout = replace(slices.layout, by=(*(slices.layout.by or (NO_KEYS,)), LIFE))
-    return replace(slices, layout=layout, keys=slices.keys.append_column(LIFE, as_arrow(numbers)))
+    """Return slices whose keys have one more column: the numbers of epochs."""
+    layout = replace(slices.layout, by=(*(slices.layout.by or (NO_KEYS,)), EPOCH))
+    return replace(slices, layout=layout, keys=slices.keys.append_column(EPOCH, as_arrow(numbers)))
 
 
 def _first_needed(evaluated: Evaluated) -> Ints:

@@ -171,6 +171,8 @@ def test_open_windows_are_read_from_a_log(spark: SparkSession, tmp_path: Path) -
     assert_as_batch(source, query)
     held = dicts(sash.spark.inspect_state(source.checkpoint))
     assert_a_restart_reads_little(spark, source.checkpoint)
+    log = spark.read.format("statestore").option("stateVarName", LOG).load(source.checkpoint)
+    assert log.filter("user_map_key.number > 0").count() > 0
     assert {row["key"]["k"]: row["slices"] for row in held} == {
         **{f"k{key}": 1 for key in range(300)},
         "k7": 2,
@@ -185,7 +187,6 @@ def assert_a_restart_reads_little(spark: SparkSession, checkpoint: str) -> None:
     for row in log.select("key", "user_map_key.*", "user_map_value").collect():
         shard = sizes.setdefault((row["key"], row["shard"]), {})
         shard[row["number"]] = row["user_map_value"]["size"]
-    assert any(len(shard) > 1 for shard in sizes.values())
     assert all(sum(shard.values()) <= READ_AGAIN * shard[0] for shard in sizes.values())
 
 
