@@ -48,6 +48,8 @@ from sash.workers.worker_function import marked_errors
 
 STATES = "sash_states"
 """The column of the initial state: the states of parts of the keys of a bucket, as bytes."""
+COUNTS = "sash_counts"
+"""The column of what was counted, an array in the order of COUNTED."""
 
 
 @dataclass
@@ -140,7 +142,7 @@ class BucketProcessor:
         parts = [] if results is None else list(self.task.worker.as_declared(results))
         for part in parts or [None]:
             emitted = as_emitted(self.task.worker.results, part)
-            yield Row(**emitted, **{name: counted.get(name, 0) for name in COUNTED})
+            yield Row(**emitted, **{COUNTS: [counted.get(name, 0) for name in COUNTED]})
             counted = {}
 
     def _good_rows(self, table: pa.Table, clock: int) -> tuple[pa.Table, int]:
