@@ -192,7 +192,8 @@ class ArrowStream(Backend[ReaderOptions]):
         branches: tuple[Branch, ...] = ()
         if options["emit"] == "state":
             branches = (Branch("emits", (self.key_layout(PreparedCache(query), data, options).described,)),)
-        return RunPlan(query, needed_schema(query, self._reader(data).schema), branches)
+        schema = self._reader(data).schema
+        return RunPlan(query, needed_schema(query, schema), branches, stored=schema)
 
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""
