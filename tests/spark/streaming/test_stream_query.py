@@ -164,20 +164,18 @@ def test_windows_are_given_once_when_the_watermark_has_passed(spark: SparkSessio
 
 @pytest.mark.full
 def test_open_windows_are_read_from_a_log(spark: SparkSession, tmp_path: Path) -> None:
-    source = Source(
-        spark, tmp_path, [[(f"k{key}", 1, key) for key in range(300)], [("k7", 2, 1), ("new", 2, 1)], [("k7", 3, 1)]]
-    )
+    spark.conf.set("spark.sql.shuffle.partitions", 1)
+    keys = [f"k{key}" for key in range(3_000)]
+    # The second micro-batch changes more than the head of a bucket holds, so that it is an entry of the log.
+    again = [(key, 2, 1) for key in keys[:1_500]]
+    source = Source(spark, tmp_path, [[(key, 1, 1) for key in keys], [*again, ("new", 2, 1)], [("k7", 3, 1)]])
     query = sash.Query(SUMS, window.time("4m", slide="2m"), by="k", time="ts")
     assert_as_batch(source, query)
     held = dicts(sash.spark.inspect_state(source.checkpoint))
     assert_a_restart_reads_little(spark, source.checkpoint)
     log = spark.read.format("statestore").option("stateVarName", LOG).load(source.checkpoint)
     assert log.filter("user_map_key.number > 0").count() > 0
-    assert {row["key"]["k"]: row["slices"] for row in held} == {
-        **{f"k{key}": 1 for key in range(300)},
-        "k7": 2,
-        "new": 1,
-    }
+    assert {row["key"]["k"]: row["slices"] for row in held} == {**dict.fromkeys(keys, 1), "k7": 2, "new": 1}
 
 
 def assert_a_restart_reads_little(spark: SparkSession, checkpoint: str) -> None:
