@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
@@ -144,6 +145,7 @@ class SqlQuery(Query):
         """
         backend, rows, statement, queries = self._resolve(data)
         selection = _for_stream(statement.selection, options)
+        options = _with_where(statement, options)
         results = rows = self._before(backend, rows, statement)
         for query in queries:
             has_labels = options.get("at") is not None
@@ -265,6 +267,16 @@ def _for_stream(selection: Selection | None, options: Mapping[str, Any]) -> Sele
         return selection
     added = [CHANGE] * (mode == "update") + [LATE] * (late == "keep")
     return replace(selection, outputs={**outputs, **{name: name for name in added}})
+
+
+def _with_where(statement: Statement, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options in which the file that a stream continues from knows the WHERE, which decides what rows the query gets."""
+    path = options.get("resume")
+    if path is None or statement.where is None or not isinstance(path, str | PathLike):
+        return options
+    from sash.state.resume_file import resume_file  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
+
+    return {**options, "resume": resume_file(path, where=statement.where.text)}
 
 
 def only_time(columns: list[str]) -> str:

@@ -5,12 +5,13 @@ ArrowStream is a stream in this process: a RecordBatchReader, or any object with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from sash.backends.base import Backend, FrameBackend, RunPlan, named_alike, no_data
+from sash.backends.stream_start import start_stream, without_overlap
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.bad_times import with_usable_times
 from sash.engine.check_columns import check_columns, check_keys
@@ -21,8 +22,10 @@ from sash.engine.wide import check_known, is_wide, widen
 from sash.expressions import Expression, Selection
 from sash.options import ReaderOptions, TableOptions
 from sash.plan.query_spec import QuerySpec
+from sash.plan.tree import Branch
 from sash.state.codec import as_schema
-from sash.state.reader import Stream, check_stream, read_results
+from sash.state.history import describe_history
+from sash.state.reader import check_stream, read_results
 
 
 class ArrowTable(FrameBackend):
@@ -160,16 +163,25 @@ class ArrowStream(Backend[ReaderOptions]):
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
         if options["on_bad_time"] == "drop" and prepared.time is not None:
             reader = with_usable_times(reader, prepared.time.name)
-        others: Any = {name: value for name, value in options.items() if name != "wide"}
-        results = read_results(Stream(prepared, **others), reader)
+        stream, until = start_stream(prepared, options)
+        if until is not None:
+            reader = without_overlap(reader, stream, until)
+        results = read_results(stream, reader)
         if not is_wide(options):
             return results
         check_known(cache.query, "a stream")
         return mapped(results, lambda rows: widen(cache.query, rows))
 
-    def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:  # noqa: ARG002 — no option changes it
+    def tables(self, data: Any) -> Iterator[pa.Table]:
+        """Yield the rows of data, as the history of a stream."""
+        yield from (pa.Table.from_batches([batch]) for batch in self._reader(data))
+
+    def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:
         """Return how a query runs on data."""
-        return RunPlan(query, needed_schema(query, self._reader(data).schema))
+        schema = needed_schema(query, self._reader(data).schema)
+        if query.time is None or options["order"] == "keys":
+            return RunPlan(query, schema)
+        return RunPlan(query, schema, (Branch("history", (describe_history(prepare(query, schema, compiled=False)),)),))
 
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""

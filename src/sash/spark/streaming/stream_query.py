@@ -57,7 +57,7 @@ from sash.spark.streaming.bucket import defer
 from sash.spark.streaming.initial_state import initial_state
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
-from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
+from sash.state.fingerprint import KEYS, Fingerprint, describe_state, fingerprint_query
 from sash.state.late_rows import LATE, check_late
 from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
@@ -195,9 +195,7 @@ class StreamQuery(SparkQuery):
     @property
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
-        kinds = ", ".join(self.state_kinds)
-        state = kinds if kinds == "rows" else f"{kinds}, {self.query.slicing}"
-        more: dict[str, Any] = {"mode": self.options["mode"], "state": state}
+        more: dict[str, Any] = {"mode": self.options["mode"], **describe_state(self.state_kinds, self.query.slicing)}
         more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
         more |= {KEYS: self.identified.keys} if self.identified.keys else {}
         columns = {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names}
