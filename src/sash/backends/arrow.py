@@ -15,7 +15,7 @@ from sash.backends.stream_start import start_stream, without_overlap
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.bad_times import with_usable_times
 from sash.engine.check_columns import check_columns, check_keys
-from sash.engine.needed_columns import needed_schema, read_columns, with_computed
+from sash.engine.needed_columns import needed_columns, needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
 from sash.engine.wide import check_known, is_wide, widen
@@ -160,6 +160,8 @@ class ArrowStream(Backend[ReaderOptions]):
         check_columns(cache.query, reader.schema.names)
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
+        if not cache.query.per_row and options["late"] != "keep":
+            reader = mapped(reader, lambda rows: needed_columns(cache.query, rows))
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
         if options["on_bad_time"] == "drop" and prepared.time is not None:
             reader = with_usable_times(reader, prepared.time.name)
