@@ -169,10 +169,15 @@ def add_history(states: WindowStates, tables: Iterable[pa.Table], until: int) ->
     Slices take the rows table by table. Other states take them at once, since windows follow the order of rows.
     """
     prepared = states.prepared
-    takes_any_order = all(not state.stores_rows for state in states.states)
-    for rows in tables if takes_any_order else _together(prepared, tables):
-        states.advance(_batch(rows, NEVER, NEVER if takes_any_order else until))
+    any_order = takes_any_order(states)
+    for rows in tables if any_order else _together(prepared, tables):
+        states.advance(_batch(rows, NEVER, NEVER if any_order else until))
     states.advance(_batch(prepared.no_rows, until, until))
+
+
+def takes_any_order(states: WindowStates) -> bool:
+    """Return whether states take the rows of a history in any order, table by table: all of them store slices alone."""
+    return all(not state.stores_rows for state in states.states)
 
 
 def _together(prepared: Prepared, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

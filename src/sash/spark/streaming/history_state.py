@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import TimestampType
 
 from sash.aggregates.sql import quote
+from sash.columns.buffers import as_arrow, as_numpy
 from sash.engine.bad_times import check_times, split_times
 from sash.engine.time_column import TimeColumn
 from sash.spark.groups import hash_of, plain_names
@@ -25,7 +27,7 @@ from sash.spark.private import tasks_with_state
 from sash.spark.spark_query import SparkQuery, zone_of
 from sash.spark.streaming.bucket import OLDEST, STATES
 from sash.spark.streaming.checkpoint import Batches
-from sash.spark.streaming.initial_state import PIECE, packed_piece
+from sash.spark.streaming.initial_state import PIECE
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import as_schema
 from sash.state.history import read_until
@@ -33,7 +35,7 @@ from sash.state.regroup import split_state
 from sash.windows.base import FOREVER
 from sash.workers.history_worker import HistoryWorker
 from sash.workers.own_columns import GROUP, HASH
-from sash.workers.packing import bucket_places
+from sash.workers.packing import bucket_places, pack_state
 from sash.workers.spread import spread_out
 from sash.workers.worker_function import marked_errors, titled
 
@@ -57,7 +59,9 @@ def check_history(history: Any, frame: DataFrame) -> None:
             "spark.createDataFrame(…) makes one."
         )
     if history.isStreaming:
-        raise TypeError("history= is a streaming DataFrame, but it must be a batch DataFrame: spark.read, not spark.readStream.")
+        raise TypeError(
+            "history= is a streaming DataFrame, but it must be a batch DataFrame: spark.read, not spark.readStream."
+        )
     if history.sparkSession is not frame.sparkSession and not hasattr(history, "_plan"):
         raise ValueError("history= belongs to another Spark session than the stream. Read both with the same session.")
 
@@ -68,7 +72,11 @@ def history_state(streaming: StreamQuery) -> GroupedData:
     names = rows.columns
     sent = rows.toDF(*plain_names(names))
     job = HistoryJob(streaming.task, tasks_with_state(streaming.buckets), tuple(names))
-    states = sent.mapInArrow(titled(job.states, f"history of {streaming.query.title}"), PIECES)
+
+    def compute(batches: Batches) -> Batches:
+        yield from job.states(batches)
+
+    states = sent.mapInArrow(titled(compute, f"history of {streaming.query.title}"), PIECES)
     every = streaming.frame.sparkSession.range(0, 1, 1, 1).mapInArrow(job.every_bucket, PIECES)
     collected = [F.collect_list(PIECE).alias(STATES), F.min(OLDEST).alias(OLDEST)]
     return every.union(states).groupBy(GROUP).agg(*collected).groupBy(GROUP)
@@ -84,7 +92,9 @@ def history_rows(streaming: StreamQuery) -> DataFrame:
     known = set(history.frame.columns)
     missing = [name for name in streaming.schema.names if name not in known]
     if missing and any(window.frame and window.frame.looks_ahead for window in query.windows.values()):
-        raise ValueError(f"history: column {missing[0]!r} is missing, and results of its rows need it, as windows look ahead.")
+        raise ValueError(
+            f"history: column {missing[0]!r} is missing, and results of its rows need it, as windows look ahead."
+        )
     columns = []
     for field in (streaming.frame.schema[name] for name in streaming.schema.names):
         column = F.lit(None) if field.name in missing else F.col(quote(field.name))
@@ -94,7 +104,7 @@ def history_rows(streaming: StreamQuery) -> DataFrame:
     rows = history.frame.select(*columns)
     if not by:
         return rows.repartition(1)
-    hashed = rows.withColumn(HASH, hash_of(by, rows.schema).cast("int"))
+    hashed = rows.withColumn(HASH, hash_of(by, rows.schema))
     return hashed.repartition(F.xxhash64(F.lit(OWN_SHUFFLE), F.col(HASH)))
 
 
@@ -113,7 +123,7 @@ class HistoryJob:
         empty = self.task.new_state()
         empty.watermark = self.task.until
         empty.newest = self.task.until - 1
-        piece = packed_piece(empty.encode(self.task.fingerprint))
+        piece = pack_state(empty.encode(self.task.fingerprint))
         for bucket in spread_out(self.count_buckets()):
             yield _row(bucket, piece, FOREVER)
 
@@ -126,7 +136,7 @@ class HistoryJob:
             worker = HistoryWorker(task.prepared(), task.new_state, task.until)
             for state in worker.states(map(self._named, self._good(batches))):
                 for place, part in split_state(state, task.new_state, lambda hashes: bucket_places(hashes, buckets)):
-                    yield _row(places[place], packed_piece(part.encode(task.fingerprint)), FOREVER)
+                    yield _row(places[place], pack_state(part.encode(task.fingerprint)), FOREVER)
             if worker.rows.oldest < FOREVER:
                 for bucket in places:
                     yield _row(bucket, None, worker.rows.oldest)
@@ -147,6 +157,9 @@ class HistoryJob:
     def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         table = pa.Table.from_batches([batch])
         prepared = self.task.prepared()
+        if HASH in batch.schema.names:
+            hashes = as_numpy(batch[HASH]).astype(np.int32)  # the last 32 bits, as in packed rows
+            table = table.set_column(table.column_names.index(HASH), HASH, as_arrow(hashes))
         return as_schema(table.select(prepared.schema.names), prepared.schema).combine_chunks().to_batches()[0]
 
 

@@ -20,7 +20,8 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
-from pyspark.sql import DataFrame
+import numpy as np
+from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import (
     ArrayType,
@@ -38,6 +39,7 @@ from sash.columns.read_column import readable_schema
 from sash.durations import TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
 from sash.engine.executors.bind import compile_ahead
+from sash.engine.failures import shown
 from sash.engine.stream_plan import stream_plan
 from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
@@ -54,10 +56,12 @@ from sash.spark.local_session import ROCKSDB, STORE
 from sash.spark.private import tasks_with_state, watermark_delay, with_watermark_delay
 from sash.spark.spark_query import SparkQuery, read_schema
 from sash.spark.streaming.bucket import defer
-from sash.spark.streaming.initial_state import initial_state
+from sash.spark.streaming.history_state import check_history, history_state, read_until_on_spark
+from sash.spark.streaming.initial_state import state_of_checkpoint
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import KEYS, Fingerprint, describe_state, fingerprint_query
+from sash.state.history import describe_history
 from sash.state.late_rows import LATE, check_late
 from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
@@ -81,6 +85,7 @@ HELD = {
 }
 """What the state of each kind holds."""
 ONLY = {"mode": "append", "late": "drop", "forget": None, "evolve": False, "state_from": None, "on_bad_time": "error"}
+ONLY |= {"history": None, "until": None, "partial": False}
 """The options of Sash's own operator, with what Spark's does."""
 UNUSED = {"ahead": "1d", "buckets": None, "metrics": None}
 """Further options that Spark's own operator does not have, with their defaults."""
@@ -102,6 +107,8 @@ class StreamQuery(SparkQuery):
         """The number of groups of keys; None for one in each task that has state."""
         self.delay = _read_delay(self.query, self.frame)
         check_mode(self.query, options["mode"])
+        self.until = self._read_until()
+        """Where a history ends and the stream begins, in ticks; None without one."""
         _check_ends(self.query)
         check_late(self.query, self.late, self.frame.columns, ignore_case=ignores_case(self.frame))
         self.forget = read_forget(self.prepared, options["forget"])
@@ -125,11 +132,27 @@ class StreamQuery(SparkQuery):
         names = rows.columns
         pack = packing(names, self.query.title, tasks_with_state(self.buckets))
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
-        processor, states = defer(self.task), initial_state(self)
+        processor, states = defer(self.task), self._initial_state()
         emitted = packed.groupBy(GROUP).transformWithState(processor, self.emitted, OPERATOR_MODE, "EventTime", states)
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         metrics = self.options["metrics"] or next(_metrics_names)
         return self._as_rows(emitted.observe(metrics, *counts))
+
+    def _read_until(self) -> int | None:
+        """Return where a history ends. Raise TypeError or ValueError if the options about it do not fit."""
+        options, time = self.options, self.prepared.time
+        if options["history"] is not None:
+            check_history(options["history"], self.frame)
+            if options["state_from"] is not None:
+                raise ValueError("A checkpoint starts from history= or from state_from=, not from both. Leave one out.")
+        return None if options["until"] is None or time is None else read_until_on_spark(self, time, options["until"])
+
+    def _initial_state(self) -> GroupedData | None:
+        """Return the initial state of a new checkpoint; None if it starts from nothing."""
+        if self.options["history"] is not None:
+            return history_state(self)
+        checkpoint = self.options["state_from"]
+        return None if checkpoint is None else state_of_checkpoint(self, checkpoint)
 
     @property
     def emitted(self) -> StructType:
@@ -198,6 +221,8 @@ class StreamQuery(SparkQuery):
         more: dict[str, Any] = {"mode": self.options["mode"], **describe_state(self.state_kinds, self.query.slicing)}
         more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
         more |= {KEYS: self.identified.keys} if self.identified.keys else {}
+        if self.until is not None and self.prepared.time is not None:
+            more["until"] = shown(self.prepared.time.write(np.array([self.until]))[0])
         columns = {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names}
         return fingerprint_query(self.query, columns, self.identified.functions, **more)
 
@@ -218,6 +243,9 @@ class StreamQuery(SparkQuery):
             nullable_schema(readable_schema(self.sent_schema)),
             self.forget,
             self.options["evolve"],
+            self.until,
+            any(self.options[name] is not None for name in ("history", "state_from")),
+            self.options["partial"],
         )
 
     def describe(self) -> Branch:
@@ -238,10 +266,12 @@ class StreamQuery(SparkQuery):
             "state": f"{state}; by bucket, a base and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
-            "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
+            "counts": f"rows, late, bad_times, overlap and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
+        if mode == "append":
+            leaves["history"] = describe_history(self.prepared)
         if mode == "append" and not _why_not_native_stream(self) and copies_of_rows(self) <= MOST_COPIES:
-            without = "late=, forget=, evolve= and state_from="
+            without = "late=, forget=, evolve=, history= and state_from="
             leaves["native"] = f'strategy="native" runs it by Spark\'s own operator, without {without}'
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
 
