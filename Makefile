@@ -78,55 +78,14 @@ fuzz: .venv/ready
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS)
 
 bench: .venv/ready
-	$(BIN)/python -m benchmarks.compiled
-	$(BIN)/python -m benchmarks.windows
-	$(BIN)/python -m benchmarks.query_overhead
-	$(BIN)/python -m benchmarks.filters_and_weights
-	$(BIN)/python -m benchmarks.single_events
-	$(BIN)/python -m benchmarks.features
-	$(BIN)/python -m benchmarks.frames
-	$(BIN)/python -m benchmarks.aggregates
-	$(BIN)/python -m benchmarks.h2o
-	$(BIN)/python -m benchmarks.flights
-	$(BIN)/python -m benchmarks.growth
-	$(BIN)/python -m benchmarks.choice
-	$(BIN)/python -m benchmarks.first_answer
-	$(BIN)/python -m benchmarks.spark_batch
-	$(BIN)/python -m benchmarks.spark_streaming
-	$(BIN)/python -m benchmarks.stream_growth
-	$(BIN)/python -m benchmarks.nexmark
-	$(BIN)/python -m benchmarks.spark_windows
-	$(BIN)/python -m benchmarks.never_slower
+	$(BIN)/python -m benchmarks all
 	$(BIN)/python -m benchmarks.spark_memory
-	$(BIN)/python -m benchmarks.papers
-	$(BIN)/python -m benchmarks.plot
-	$(BIN)/python -m benchmarks.stream_growth.plot
-	$(BIN)/python -m benchmarks.nexmark.plot
+	$(BIN)/python -m benchmarks.plots
 	$(BIN)/python -m benchmarks.papers.page
-	$(BIN)/python -m benchmarks.growth.plot
 	$(BIN)/python -m benchmarks.page
 
 bench-quick: .venv/ready
-	$(BIN)/python -m benchmarks.compiled --quick
-	$(BIN)/python -m benchmarks.windows --quick
-	$(BIN)/python -m benchmarks.query_overhead --quick
-	$(BIN)/python -m benchmarks.filters_and_weights --quick
-	$(BIN)/python -m benchmarks.single_events --quick
-	$(BIN)/python -m benchmarks.features --quick
-	$(BIN)/python -m benchmarks.frames --quick
-	$(BIN)/python -m benchmarks.aggregates --quick
-	$(BIN)/python -m benchmarks.h2o --quick
-	$(BIN)/python -m benchmarks.flights --quick
-	$(BIN)/python -m benchmarks.growth --quick
-	$(BIN)/python -m benchmarks.choice --quick
-	$(BIN)/python -m benchmarks.first_answer --quick
-	$(BIN)/python -m benchmarks.spark_batch --quick
-	$(BIN)/python -m benchmarks.spark_streaming --quick
-	$(BIN)/python -m benchmarks.stream_growth --quick
-	$(BIN)/python -m benchmarks.nexmark --quick
-	$(BIN)/python -m benchmarks.spark_windows --quick
-	$(BIN)/python -m benchmarks.never_slower --quick
-	$(BIN)/python -m benchmarks.papers --quick
+	$(BIN)/python -m benchmarks all --quick
 
 dist: .venv-dist/ready
 	@bash tools/dist.sh
@@ -141,6 +100,7 @@ docs: .venv/ready
 
 pictures: .venv/ready
 	$(BIN)/python -m tools.pictures
+	$(BIN)/python -m tools.notebook examples/tour.ipynb
 	@for example in $(DRAWN); do $(BIN)/python examples/$$example.py > /dev/null || exit 1; done
 	cp build/demo/*.svg docs/images/examples
 

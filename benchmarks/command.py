@@ -1,45 +1,43 @@
-"""What the benchmarks have in common on the command line: run cases, write the CSV, print the targets."""
+"""`python -m benchmarks SUITE`: run the cases of a suite, write its CSV, print the targets."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
-from benchmarks.case import Case
-from benchmarks.results import Reading, of_suite
+from benchmarks.results import Reading
+from benchmarks.suites import SUITES, Suite
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-Show: TypeAlias = "Callable[[Sequence[Case], list[Reading], Console], None]"
-"""Prints the targets with what was measured."""
+ALL = "all"
 
 
-def main(
-    suite: str,
-    description: str,
-    load: Callable[[], Sequence[Case]],
-    quick_rows: int,
-    arguments: list[str] | None = None,
-    show: Show | None = None,
-) -> None:
-    """Run what was asked for of the suite, which is the name of its module and of its CSV; `show` prints another table."""
-    options = parse(suite, description, arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the arguments ask for. Return the exit code."""
+    options = parse(arguments)
+    if options.suite is None:
+        width = max(map(len, SUITES))
+        print("\n".join(f"{name:{width}}  {suite.description}" for name, suite in SUITES.items()))  # noqa: T201
+        return 0
+    if options.suite == ALL:
+        return run_all(options)
     with tempfile.TemporaryDirectory(prefix="sash-benchmarks-") as empty:
         os.environ["SASH_CACHE_DIR"] = empty  # so that the time to compile is not the time to read the cache
-        rows = quick_rows if options.quick else options.rows
-        path = options.csv or (None if rows else of_suite(suite))
-        run(load(), options, rows, path, show)
+        run(SUITES[options.suite], options)
+    return 0
 
 
-def parse(suite: str, description: str, arguments: list[str] | None = None) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the options."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{suite}", description=description)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Check and time a suite of cases. Without a suite, list all of them."
+    )
+    parser.add_argument("suite", nargs="?", choices=(*SUITES, ALL), metavar="SUITE", help=f"one of the list, or {ALL}")
     parser.add_argument("--quick", action="store_true", help="few rows and one repeat: to see that it all runs")
     parser.add_argument("--only", metavar="TEXT", action="append", help="only the cases whose name contains the text")
     parser.add_argument("--rows", type=int, help="at most so many rows; writes nothing, unless --csv names a file")
@@ -48,27 +46,34 @@ def parse(suite: str, description: str, arguments: list[str] | None = None) -> a
     return parser.parse_args(arguments)
 
 
-def run(
-    all_cases: Sequence[Case],
-    options: argparse.Namespace,
-    rows: int | None,
-    path: Path | None,
-    show: Show | None = None,
-) -> None:
+def run_all(options: argparse.Namespace) -> int:
+    """Run all suites, each in a process of its own, since Spark and compiled kernels stay in memory. Return the exit code."""
+    if options.only or options.rows or options.csv or options.list:
+        raise SystemExit(f"{ALL} takes no option but --quick. Name a suite for the others.")
+    for name in SUITES:
+        done = subprocess.run([sys.executable, "-m", "benchmarks", name, *["--quick"] * options.quick], check=False)
+        if done.returncode:
+            return done.returncode
+    return 0
+
+
+def run(suite: Suite, options: argparse.Namespace) -> None:
     """Run the cases and print them as they are done, then the targets."""
     from rich.console import Console  # noqa: PLC0415 — the names of the options should not wait for all peers
 
     from benchmarks import report, results  # noqa: PLC0415
     from benchmarks.measure import measure  # noqa: PLC0415
 
+    rows = suite.quick_rows if options.quick else options.rows
+    path = options.csv or (None if rows else suite.csv)
     screen = Console()
     console = screen if screen.is_terminal else Console(width=160)  # a file is as wide as the table
-    cases = [case for case in all_cases if not options.only or any(text in case.name for text in options.only)]
+    cases = [case for case in suite.cases if not options.only or any(text in case.name for text in options.only)]
     cases = [case for case in cases if not rows or case.runs_with(rows)]
     if options.list:
         console.print("\n".join(case.name for case in cases))
         return
-    readings = []
+    readings: list[Reading] = []
     start = time.perf_counter()
     for number, case in enumerate(cases, 1):
         done = measure(case.at_most(rows) if rows else case, 1 if options.quick else None)
@@ -81,7 +86,7 @@ def run(
             for one in done
         )
         console.print(f"[dim]{number:3}/{len(cases)} {time.perf_counter() - start:5.0f} s[/dim] {case.name}: {found}")
-    (show or report.show)(cases, readings, console)
+    suite.show(cases, readings, console)
     if rows:
         console.print(f"[yellow]At most {rows:,} rows: the answers are checked, the times say little.[/yellow]")
     elif path:

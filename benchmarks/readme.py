@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.case import say
-from benchmarks.plot import PANELS
+from benchmarks.plots.lines import AGGREGATES
 from benchmarks.report import quantity
 from benchmarks.results import ROOT, Reading
 from benchmarks.sash_calls import QUERY
@@ -19,7 +19,7 @@ LENGTH = 1 << 10
 def sentence(readings: Sequence[Reading]) -> str:
     """Return the numbers of the picture at one range: a query beside the fastest peer."""
     pairs: list[str] = []
-    for aggregate in PANELS:
+    for aggregate in AGGREGATES:
         case = [one for one in readings if one.case == f"{aggregate} float64 {say(LENGTH)}"]
         own = next(one for one in case if one.contestant == QUERY)
         peer = min((one for one in case if one.role == "peer"), key=lambda one: one.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 from helpers.documentation import PAGES, ROOT
 
 import sash
+from tools.notebook import with_outputs
+from tools.pictures.cheat_sheet import read_sections
 from tools.pictures.facts import PAGES as ALGORITHM_PAGES
 from tools.pictures.facts import with_facts
 from tools.pictures.gallery import STRUCTURES, pictures
@@ -152,3 +155,18 @@ def test_the_pictures_are_those_that_the_code_draws() -> None:
         assert (images / name).read_text("utf-8") == f"{text}\n", f"docs/images/{name} is out of date; {REDRAW}"
     for folder in ("algorithms", "windows", "slicing"):
         assert {f"{folder}/{path.name}" for path in (images / folder).iterdir()} <= set(drawn)
+
+
+def test_the_calls_of_the_cheat_sheet_are_valid() -> None:
+    sections = dict(read_sections((ROOT / "docs" / "cheat-sheet.md").read_text("utf-8")))
+    names = {"sash": sash, "agg": sash.agg, "window": sash.window}
+    calls = [code for rows in sections.values() for code, _ in rows if code.startswith(("agg.", "window."))]
+    assert len(calls) > 25
+    for call in calls:
+        eval(call, names)  # noqa: S307 — the calls of the page
+
+
+def test_the_outputs_of_the_notebook_are_up_to_date() -> None:
+    path = ROOT / "examples" / "tour.ipynb"
+    notebook = json.loads(path.read_text("utf-8"))
+    assert with_outputs(notebook) == notebook, "run: python -m tools.notebook examples/tour.ipynb"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -43,10 +43,6 @@ class AggregateCase(Case):
     def range(self) -> str:
         """The window as users write it."""
         return repr(self.windows)
-
-    def at_most(self, rows: int) -> AggregateCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
 
 
 @lru_cache(maxsize=2)

@@ -53,10 +53,6 @@ class ChoiceCase(Case):
         """The algorithm that Sash chooses."""
         return choose_algorithm(self.situation.aggregate, self.lengths, use=self.use).algorithm
 
-    def at_most(self, rows: int) -> ChoiceCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
-
 
 def spaced(lengths: Ranges) -> str:
     """Write many lengths in short.

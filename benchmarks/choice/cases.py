@@ -49,3 +49,4 @@ CASES: tuple[ChoiceCase, ...] = (
 UNSEEN_CASES: tuple[ChoiceCase, ...] = tuple(
     case(*one, lengths, use) for lengths, use, one in product(UNSEEN, USES, AGGREGATES)
 )
+EVERY_CASE = (*CASES, *UNSEEN_CASES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -38,7 +38,3 @@ class FeatureCase(Case):
     def range(self) -> str:
         """The windows."""
         return ", ".join(WINDOWS)
-
-    def at_most(self, rows: int) -> FeatureCase:
-        """Return the case with fewer events, labels and keys."""
-        return replace(self, rows=min(rows, self.rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -52,10 +52,6 @@ class WeightCase(Case):
     def range(self) -> str:
         """The window as users write it."""
         return self.shown_range
-
-    def at_most(self, rows: int) -> WeightCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
 
 
 @lru_cache(maxsize=2)

@@ -1,8 +1,5 @@
 """The time to the first result as a user experiences it: in fresh processes, imports included.
 
-python -m benchmarks.first_answer            all cases: checked, timed, written to results/first_answer.csv, printed with their targets
-python -m benchmarks.first_answer --quick    1,000 rows, each process once, to see that everything runs; writes nothing
-
 case.py        what a case is                      data.py         the rows, in files
 cases.py       the table of cases and targets      field.py        checks and times a case
 processes.py   starts the processes                summary.py      the table of targets: the slowest query of each

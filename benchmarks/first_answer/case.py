@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from benchmarks.case import SECONDS, Case, Contestant
@@ -58,10 +58,6 @@ class FirstCase(Case):
     def column(self) -> str:
         """The column of the table of targets."""
         return next(name for name, limit in LIMITS.items() if self.rows <= limit)
-
-    def at_most(self, rows: int) -> FirstCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
 
     def runs_with(self, rows: int) -> bool:
         """Tell whether the case is run with at most this many rows: of the same query on several numbers of rows, those that fit."""

@@ -1,7 +1,5 @@
 """The experiments of the papers that Sash implements, repeated with its own compiled algorithms.
 
-python -m benchmarks.papers            all cases: checked, timed or counted, written to results/papers.csv
-python -m benchmarks.papers --quick    shorter windows and fewer rows, to see that everything runs; writes nothing
 python -m benchmarks.papers.page       draws docs/images/papers and writes docs/papers.md from the CSV
 
 data.py, debs.py      the data: random numbers; readers of the DEBS 2012 and 2014 files, and generators in their place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from benchmarks.case import TIME, Case, Contestant
@@ -78,10 +78,6 @@ class PaperCase(Case):
     def range(self) -> str:
         """The place on the x-axis."""
         return str(self.size)
-
-    def at_most(self, rows: int) -> PaperCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
 
     def runs_with(self, rows: int) -> bool:
         """Tell whether the windows are short enough for a run of at most so many rows."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.case import say
+from rich.console import Console
+
+from benchmarks.case import Case, say
 from benchmarks.papers.analysis import Line, Lines, crossing, fit_log, mean_of, ratios, say_mean, say_ratio, series
 from benchmarks.papers.cases import DRAWN, FIXED, OSCILLATING, REACTIVE, RECALCULATION, STEPS
 from benchmarks.report import round_off, say_time
@@ -304,3 +306,12 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("slices combines", "Slicing alone repeats combinations of slices; Cutty keeps them in FlatFAT, over slices instead of rows.",
           fewer_combines),
 )  # fmt: skip
+
+
+def show(cases: Sequence[Case], readings: Sequence[Reading], console: Console) -> None:
+    """Print the papers' claims with what was measured."""
+    for one in CLAIMS:
+        found = one.found(readings)
+        if found:
+            console.print(f"[bold]{one.figure}[/bold]: {one.paper} [dim]Here:[/dim] {found}")
+    console.print(f"{len(cases)} cases. python -m benchmarks.papers.page draws the figures and writes docs/papers.md.")

@@ -71,7 +71,7 @@ def lines(readings: Readings, pictures: Sequence[str]) -> Iterator[str]:
     facts = max(readings, key=lambda one: one.date)
     yield (
         f"On {facts.machine}, {facts.cores} cores, Python {facts.python}, {facts.date} (commit {facts.commit}). "
-        f"Everything measured is in [{PAPERS.name}](../{PAPERS.relative_to(ROOT)}); `python -m benchmarks.papers` and "
+        f"Everything measured is in [{PAPERS.name}](../{PAPERS.relative_to(ROOT)}); `python -m benchmarks papers` and "
         "`python -m benchmarks.papers.page` make this page."
     )
     yield ""
@@ -259,7 +259,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     readings = read(options.csv)
     if not readings:
-        message = f"{options.csv} has no results: run python -m benchmarks.papers first."
+        message = f"{options.csv} has no results: run python -m benchmarks papers first."
         raise SystemExit(message)
     folder = FOLDER if options.to == PAGE else options.to.parent / "images" / "papers"
     write(readings, options.to, draw_all(readings, folder))

@@ -7,25 +7,21 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from benchmarks.case import say
 from benchmarks.papers.analysis import Lines
 from benchmarks.papers.cases import CASES, PERCENTILES
 from benchmarks.papers.data import GENERATED
 from benchmarks.papers.figures import PICTURES, QUERIES, Panel, Picture
-from benchmarks.plot import FAINT, INK, spread
+from benchmarks.plots.style import FACTS, LABEL_HEIGHT, entitle, new_figure, save, set_ticks, spread, style_axes
 from benchmarks.results import PAPERS, ROOT, Reading, read
 
 FOLDER = ROOT / "docs" / "images" / "papers"
 COLOURS = ("#c2185b", "#3d7ea6", "#8a7a4f", "#4f8f6b", "#7b6ba8", "#d0742f", "#5f6b76", "#2aa198", "#a0522d")
-PAPER = "#57606a"
-WIDTH, HEIGHT = 10.4, 3.6
+HEIGHT = 3.6
 MOST_TICKS = 6
-LABEL_HEIGHT = 0.075
 
 
 def draw_panel(
@@ -33,15 +29,11 @@ def draw_panel(
 ) -> None:
     """Draw one pair of axes, each line with its name at the right."""
     lines, dashed = (drawable(found(readings), panel) for found in (panel.lines, panel.dashed))
-    axes.set_title(panel.title, loc="left", fontsize=11, fontweight="bold", color=INK)
-    axes.set_xlabel(panel.x, fontsize=9.5, color=PAPER)
-    axes.set_ylabel(panel.y, fontsize=9.5, color=PAPER)
-    axes.grid(visible=True, color=FAINT, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=0, labelcolor=INK, labelsize=9)
-    axes.spines[:].set_visible(False)
+    style_axes(axes, panel.title)
+    axes.set_xlabel(panel.x, fontsize=9.5, color=FACTS)
+    axes.set_ylabel(panel.y, fontsize=9.5, color=FACTS)
     if not any(lines.values()):
-        axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", color=PAPER)
+        axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", color=FACTS)
         return
     _scale(axes, panel, {**lines, **dashed})
     ends = []
@@ -52,11 +44,11 @@ def draw_panel(
         )
         ends.append((list(line.values())[-1], name, colour))
     for name, line in dashed.items():
-        axes.plot(list(line), list(line.values()), color=PAPER, linewidth=1.2, linestyle="--")
-        ends.append((list(line.values())[-1], name, PAPER))
+        axes.plot(list(line), list(line.values()), color=FACTS, linewidth=1.2, linestyle="--")
+        ends.append((list(line.values())[-1], name, FACTS))
     for name, level in panel.levels.items():
-        axes.axhline(level, color=PAPER, linewidth=1.2, linestyle=":")
-        ends.append((level, name, PAPER))
+        axes.axhline(level, color=FACTS, linewidth=1.2, linestyle=":")
+        ends.append((level, name, FACTS))
     heights = above_ticks(spread([_height(axes, value) for value, _, _ in ends], LABEL_HEIGHT))
     for height, (_, name, colour) in zip(heights, ends, strict=True) if names else ():
         axes.text(1.02, height, name, transform=axes.transAxes, color=colour, va="center", fontsize=8.5)
@@ -89,13 +81,11 @@ def _scale(axes: Axes, panel: Panel, lines: Lines) -> None:
     positive = [value for value in values if value > 0]
     if panel.x == "percentile":
         axes.set_xlim(0.8, len(PERCENTILES) + 0.2)
-        axes.xaxis.set_major_locator(FixedLocator(list(range(1, len(PERCENTILES) + 1))))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{PERCENTILES[round(x) - 1]:g} %"))
+        set_ticks(axes.xaxis, range(1, len(PERCENTILES) + 1), lambda x: f"{PERCENTILES[round(x) - 1]:g} %")
     else:
         axes.set(xscale="log", xlim=(sizes[0] / 1.3, sizes[-1] * 1.3))
         step = max(1, math.ceil(len(sizes) / MOST_TICKS))
-        axes.xaxis.set_major_locator(FixedLocator(sizes if panel.x == QUERIES else sizes[::step]))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: say(round(x))))
+        set_ticks(axes.xaxis, sizes if panel.x == QUERIES else sizes[::step], lambda x: say(round(x)))
     if panel.logarithmic and positive:
         axes.set(yscale="log", ylim=(min(positive) / 1.4, max(positive) * 1.4))
         if max(positive) / min(positive) < 30:  # noqa: PLR2004 — powers of ten alone would leave one tick or none
@@ -104,8 +94,7 @@ def _scale(axes: Axes, panel: Panel, lines: Lines) -> None:
         axes.set(yscale="linear", ylim=(0, max(values) * 1.1))
         axes.yaxis.set_major_locator(MaxNLocator(MOST_TICKS))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}" if y >= 1000 else f"{y:g}"))  # noqa: PLR2004
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def _height(axes: Axes, value: float) -> float:
@@ -131,21 +120,17 @@ def draw(picture: Picture, readings: Sequence[Reading], folder: Path, suffix: st
     own = readings_of(picture, readings)
     if not own:
         return False
-    mpl.rcParams["svg.hashsalt"] = "sash"  # the same CSV gives the same bytes
     rows = math.ceil(len(picture.panels) / picture.columns)
-    figure = Figure(figsize=(WIDTH, HEIGHT * rows + 0.5), facecolor="white", layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1, hspace=0.06, wspace=0.04)  # type: ignore[union-attr, call-arg]
+    figure = new_figure(HEIGHT * rows + 0.5)
     grid = figure.subplots(rows, picture.columns, squeeze=False)
     shown = sorted({name for panel in picture.panels for name in panel.lines(readings)})
     colours = dict(zip(shown, COLOURS * 2, strict=False))  # the same in all panels
     for number, (axes, panel) in enumerate(zip(grid.flat, picture.panels, strict=True), 1):
         # In a row of three panels all have the same lines, and no room for their names.
         draw_panel(axes, panel, readings, colours, names=picture.columns == 2 or number % picture.columns == 0)  # noqa: PLR2004
-    figure.suptitle(picture.title, x=0.012, ha="left", fontsize=13, color=INK)
-    figure.supxlabel(say_data(own), fontsize=9, color=PAPER)
-    folder.mkdir(parents=True, exist_ok=True)
-    metadata = {"Date": None} if suffix == ".svg" else None
-    figure.savefig(folder / f"{picture.file}{suffix}", metadata=metadata, dpi=110)
+    entitle(figure, picture.title)
+    figure.supxlabel(say_data(own), fontsize=9, color=FACTS)
+    save(figure, folder / f"{picture.file}{suffix}")
     return True
 
 

@@ -1,8 +1,5 @@
 """What `Query` adds to its kernels, and how it compares with the best hand-written plans of Polars and DuckDB.
 
-python -m benchmarks.query_overhead            all cases: checked, timed, written to results/query_overhead.csv, printed with their targets
-python -m benchmarks.query_overhead --quick    the same on few rows, to see that everything runs; writes nothing
-
 case.py    what a case over rows of keys is      field.py   checks and times it
 cases.py   the table of cases and targets        warm.py    few rows, queried again and again
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -51,7 +51,3 @@ class OverheadCase(Case):
     def range(self) -> str:
         """The window as users write it."""
         return self.shown_range
-
-    def at_most(self, rows: int) -> OverheadCase:
-        """Return the case with fewer rows, and fewer keys."""
-        return replace(self, rows=min(rows, self.rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from benchmarks.case import SECONDS, Case, Contestant
 from benchmarks.first_answer.answer import digest_of
@@ -34,10 +34,6 @@ class WarmCase(Case):
     def range(self) -> str:
         """The windows differ."""
         return ""
-
-    def at_most(self, rows: int) -> WarmCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
 
 
 class WarmField:

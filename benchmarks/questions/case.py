@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -81,10 +81,6 @@ class QuestionCase(Case):
     def range(self) -> str:
         """The window."""
         return self.question.window
-
-    def at_most(self, rows: int) -> QuestionCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
 
 
 PEERS = {"DuckDB": "duckdb", "Polars": "polars", "pandas": "pandas", "Spark": "pyspark"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -43,10 +43,6 @@ class LateCase(Case):
     def range(self) -> str:
         """The length of the window."""
         return f"{self.length:,} of time"
-
-    def at_most(self, rows: int) -> LateCase:
-        """Return the case with fewer rows."""
-        return replace(self, rows=min(rows, self.rows))
 
 
 @lru_cache(maxsize=2)

@@ -1,9 +1,5 @@
 """What a stream costs as its keys and slices grow, beside Spark's own aggregation.
 
-python -m benchmarks.stream_growth            all cases: checked, measured, written to results/stream_growth.csv, printed
-python -m benchmarks.stream_growth --quick    one number of keys and few rows, to see that everything runs; writes nothing
-python -m benchmarks.stream_growth.plot       draws docs/images/stream_growth.svg from the CSV
-
 case.py    what a case is                      one_stream.py  one stream in a process of its own
 cases.py   the table of cases and targets      digest.py      what the results must come to, from the raw rows
 data.py    rows that arrive in micro-batches   field.py       starts the processes, checks and measures

@@ -1,8 +1,5 @@
 """Windows of time over tables of events, beside Polars and DuckDB.
 
-python -m benchmarks.windows            all cases: checked, timed, written to results/windows.csv, printed with their targets
-python -m benchmarks.windows --quick    the same on few rows, to see that everything runs; writes nothing
-
 case.py        what a case is                      events.py     the data
 cases.py       the table of cases and targets      references.py all windows and their answers, from raw rows
 sash_calls.py  how Sash is called                  peers.py      how Polars and DuckDB are called

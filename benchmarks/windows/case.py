@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -89,7 +89,3 @@ class TableCase(Case):
         """The window; for several at once, how many."""
         windows = self.contestants[0].windows
         return str(*windows.values()) if len(windows) == 1 else f"{len(windows)} windows"
-
-    def at_most(self, rows: int) -> TableCase:
-        """Return the case with fewer rows, and fewer keys."""
-        return replace(self, rows=min(rows, self.rows))

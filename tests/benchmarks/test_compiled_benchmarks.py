@@ -9,12 +9,13 @@ from helpers.cases import SOAK
 from helpers.pairwise import some
 from rich.console import Console
 
-from benchmarks import costs, page, plot, report, results
+from benchmarks import costs, page, report, results
 from benchmarks.case import FASTEST_PEER, Target
 from benchmarks.cases import CASES
 from benchmarks.column_case import ColumnCase, ColumnContestant
 from benchmarks.columns import column
 from benchmarks.measure import measure
+from benchmarks.plots.lines import draw_columns, lines_of_column
 from sash import agg
 from sash.algorithms import FlatFIT, TwoStacks
 from sash.plan.choose import USES, Cost, Use, read_costs
@@ -118,20 +119,26 @@ def test_the_table_shows_target_ratio_and_verdict(capsys: pytest.CaptureFixture[
 
 def test_the_picture_is_drawn_from_the_csv_alone(tmp_path: Path) -> None:
     readings = [
-        reading(f"max float64 {length}", name, value, range=length, role="sash" if name in plot.OURS else "peer")
+        reading(
+            f"max float64 {length}",
+            name,
+            value,
+            range=length,
+            role="sash" if name in ("Sash", "Sash Query") else "peer",
+        )
         for name, value in (("Sash", 3.0), ("Sash Query", 12.0), ("Polars", 30.0), ("pandas", 31.0))
         for length in ("16", "1 K", "64 K", "1 M")
     ]
-    assert plot.lines_of(readings, "max")["Sash"] == [(16, 3.0), (1024, 3.0), (65536, 3.0), (1 << 20, 3.0)]
+    assert lines_of_column(readings, "max")["Sash"] == [(16, 3.0), (1024, 3.0), (65536, 3.0), (1 << 20, 3.0)]
     path = tmp_path / "images" / "picture.svg"
-    plot.draw(readings, path)
+    draw_columns(readings, path)
     drawn = path.read_text(encoding="utf-8")
     assert "Sash: Query" in drawn
     assert "Sash: Aggregator.slide" in drawn
-    plot.draw(readings, path)
+    draw_columns(readings, path)
     assert path.read_text(encoding="utf-8") == drawn
     with pytest.raises(SystemExit, match="none of the cases"):
-        plot.draw([], path)
+        draw_columns([], path)
 
 
 def test_the_page_shows_every_target_met_or_missed(tmp_path: Path) -> None:

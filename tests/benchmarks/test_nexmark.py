@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 
 from benchmarks import page
-from benchmarks.nexmark import generator, plot
+from benchmarks.nexmark import generator
 from benchmarks.nexmark.cases import CASES
 from benchmarks.nexmark.data import SCHEMAS
 from benchmarks.nexmark.generator import Events, closed_auctions, generate
+from benchmarks.plots.dots import draw_queries
 from benchmarks.results import reading
 from benchmarks.spark_windows.cases import CASES as WINDOW_CASES
 
@@ -121,7 +122,7 @@ def test_the_page_shows_all_targets(tmp_path: Path) -> None:
     for cases in (CASES, WINDOW_CASES):
         many = sum(len(case.targets) for case in cases)
         assert f"{many} of {many} targets are met" in text
-    plot.draw(found["auctions"], tmp_path / "nexmark.svg")
+    draw_queries(found["auctions"], tmp_path / "nexmark.svg")
     assert "over streams" in (tmp_path / "nexmark.svg").read_text(encoding="utf-8")
     assert "| stream, query 11: bids of a session | session 10s | ≥ 1 × Spark's session_window | 1 × ✓ |" in text
 

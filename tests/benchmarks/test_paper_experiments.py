@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
 
+from benchmarks import command
 from benchmarks.measure import measure
-from benchmarks.papers import __main__ as command
 from benchmarks.papers import claims, data, debs, page, plot, references, slicing
 from benchmarks.papers.case import PaperCase
 from benchmarks.papers.cases import CASES, GRID, NAMES, random_ranges
@@ -247,7 +247,9 @@ def test_every_listed_figure_and_table_has_cases_up_to_8_million_rows_where_the_
 
 def test_a_quick_run_writes_its_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "papers.csv"
-    command.main(["--quick", "--only", "slices, range 60, 7", "--only", "combines, one query, 64", "--csv", str(path)])
+    command.main(
+        ["papers", "--quick", "--only", "slices, range 60, 7", "--only", "combines, one query, 64", "--csv", str(path)]
+    )
     assert {one.case for one in read(path)} == {"slices, range 60, 7", "figure 13 combines, one query, 64"}
     assert "panes" in capsys.readouterr().out
 
@@ -326,7 +328,7 @@ def test_a_picture_says_that_its_data_is_generated(tmp_path: Path, found: list[R
 
 def test_the_page_in_the_docs_is_that_of_the_csv() -> None:
     if not PAPERS.exists():
-        pytest.skip("no results yet: run python -m benchmarks.papers")
+        pytest.skip("no results yet: run python -m benchmarks papers")
     drawn = [picture.file for picture in PICTURES if (plot.FOLDER / f"{picture.file}.svg").exists()]
     text = "\n".join(page.lines(read(PAPERS), drawn)) + "\n"
     assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == text, "run: python -m benchmarks.papers.page"

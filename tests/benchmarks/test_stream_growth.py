@@ -8,8 +8,9 @@ import pytest
 
 from benchmarks import page, report
 from benchmarks.measure import field_of
+from benchmarks.plots.lines import draw_streams
 from benchmarks.results import Reading, reading
-from benchmarks.stream_growth import case, data, digest, field, plot
+from benchmarks.stream_growth import case, data, digest, field
 from benchmarks.stream_growth.cases import CASES
 from benchmarks.stream_growth.field import StreamRun, check
 from sash import agg, window
@@ -69,7 +70,7 @@ def test_all_targets_are_judged_and_shown(tmp_path: Path) -> None:
     assert all(one.is_met for one in verdicts)
     page.write(tmp_path / "page.md", growth=found)
     assert "27 of 27 targets are met" in (tmp_path / "page.md").read_text(encoding="utf-8")
-    plot.draw(found, tmp_path / "growth.svg")
+    draw_streams(found, tmp_path / "growth.svg")
     assert "1d every 1m" in (tmp_path / "growth.svg").read_text(encoding="utf-8")
 
 

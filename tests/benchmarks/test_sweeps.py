@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import page
-from benchmarks.growth import field, plot
+from benchmarks.growth import field
 from benchmarks.growth.asked import ASK, answers, columns_of
 from benchmarks.growth.case import LIBRARIES, SweepPoint
 from benchmarks.growth.cases import CASES, POINTS
@@ -14,7 +14,8 @@ from benchmarks.growth.data import rows_of, written
 from benchmarks.growth.field import PointRun, check
 from benchmarks.growth.one_point import digest_of, measure
 from benchmarks.measure import field_of
-from benchmarks.results import Reading, reading, replace
+from benchmarks.plots.lines import SWEEPS, draw_sweep
+from benchmarks.results import Reading, read, reading, replace
 from sash import agg, window
 from sash.testing import recompute_query
 
@@ -92,13 +93,12 @@ def readings() -> list[Reading]:
     return made
 
 
-def test_pictures_and_page_are_made_from_the_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_and_page_are_made_from_the_csv(tmp_path: Path) -> None:
     csv = tmp_path / "growth.csv"
     replace(readings(), csv)
-    monkeypatch.setattr("sys.argv", ["plot", "--csv", str(csv), "--to", str(tmp_path)])
-    plot.main()
     for sweep in POINTS:
-        assert plot.LABELS[sweep] in (tmp_path / f"{sweep}.svg").read_text(encoding="utf-8")
+        draw_sweep(read(csv), sweep, tmp_path / f"{sweep}.svg")
+        assert SWEEPS[sweep] in (tmp_path / f"{sweep}.svg").read_text(encoding="utf-8")
     page.write(tmp_path / "page.md", sweeps=readings())
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
     for sweep in POINTS:
@@ -107,5 +107,5 @@ def test_pictures_and_page_are_made_from_the_csv(tmp_path: Path, monkeypatch: py
 
 
 def test_without_a_csv_the_plot_says_what_to_run(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match=r"run python -m benchmarks\.growth first"):
-        plot.draw([], "rows", tmp_path / "rows.svg")
+    with pytest.raises(SystemExit, match=r"run python -m benchmarks growth first"):
+        draw_sweep([], "rows", tmp_path / "rows.svg")

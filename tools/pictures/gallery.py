@@ -26,6 +26,7 @@ from sash.algorithms import (
     TwoStacks,
 )
 from sash.plan.pictures.svg import Canvas, Picture
+from tools.pictures.cheat_sheet import draw_cheat_sheet
 from tools.pictures.cost_chart import count_slides, draw_costs
 from tools.pictures.recorded import Recorder
 from tools.pictures.state import WIDTH, Scene, draw_state
@@ -232,3 +233,4 @@ def pictures() -> Iterator[tuple[str, str]]:
     for technique in ("panes", "pairs", "cutty"):
         yield f"slicing/{technique}.svg", window.time("10m", slide="3m").draw(slicing=technique)
     yield "plan.svg", draw_plan()
+    yield "cheat_sheet.svg", draw_cheat_sheet()

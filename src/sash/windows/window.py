@@ -200,8 +200,8 @@ class Window(WithoutCache):
     ) -> str:
         """Return a picture of rows, slices and windows: the text of an SVG, which a notebook shows as the picture.
 
-        `rows` are dictionaries in order of time, and `time` names their time column. Without rows the picture shows sample
-        rows in the proportions of the window. `slicing` is "auto", "cutty", "pairs", "panes" or "none", as in `Query`.
+        `rows` is a table, or a list of dictionaries, in order of time, and `time` names its time column. Without rows the picture shows
+        sample rows in the proportions of the window. `slicing` is "auto", "cutty", "pairs", "panes" or "none", as in `Query`.
 
         Raises ValueError if a window needs rows (custom windows), if rows lack a column that it reads, or if the window
         cannot be sliced this way.

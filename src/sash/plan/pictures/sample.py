@@ -90,7 +90,7 @@ def make_sample(window: Window, technique: str, given: Sequence[Mapping[str, Any
         cycle = Cycle(window.length, 1, window.length, 0)  # a window for each row
     if given is None and cycle is not None:
         return _repeated_sample(unit_of(window), cycle, technique, shift)
-    sample = _sample_rows(window) if given is None else _given_rows(window, given, time)
+    sample = _sample_rows(window) if given is None else _given_rows(window, _records(given), time)
     if sample is None:
         return None
     return _find(sample, window, technique) if cycle is None else _repeat(sample, cycle, technique, shift)
@@ -141,6 +141,28 @@ def _sample_rows(window: Window) -> Sample | None:
     places = [int(place * length) for place in np.cumsum(PAUSES)]
     margin = max(1, length // 4)
     return Sample(unit_of(window), -margin, places[-1] + length + margin, places)
+
+
+def _records(rows: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of a table as dictionaries. Raise TypeError if they are something else.
+
+    >>> import pandas as pd
+    >>> _records(pd.DataFrame({"x": [1, 2]}))
+    [{'x': 1}, {'x': 2}]
+    """
+    if hasattr(rows, "to_pylist"):  # pyarrow
+        records: Any = rows.to_pylist()
+    elif hasattr(rows, "to_dicts"):  # Polars
+        records = rows.to_dicts()
+    elif hasattr(rows, "columns"):  # pandas
+        records = rows.to_dict("records")
+    else:
+        records = rows
+    if not isinstance(records, Sequence) or not all(isinstance(row, Mapping) for row in records):
+        raise TypeError(
+            f"draw: rows must be a table or a list of dictionaries, not {type(rows).__name__}. A picture needs the names of columns."
+        )
+    return records
 
 
 def _given_rows(window: Window, rows: Sequence[Mapping[str, Any]], time: str) -> Sample:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from html import escape
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+CODE = "ui-monospace, 'SF Mono', Menlo, Consolas, monospace"
 LETTER = 0.56
 """The estimated width of a letter, relative to the font size: a little more than the average."""
 BOLD = 1.2
@@ -82,6 +83,10 @@ class Canvas:
         """Write text; `anchor` is which end of it lies at the place: "" for the start, "middle" or "end"."""
         x, y = place
         self._add("text", fill, text=text, x=x, y=y, font_size=size, text_anchor=anchor, font_weight=weight)
+
+    def code(self, place: Point, text: str, fill: str = "text", size: float = 11) -> None:
+        """Write text in letters of equal width."""
+        self._add("text", fill, text=text, x=place[0], y=place[1], font_size=size, font_family=CODE)
 
     def picture(self, height: float) -> Picture:
         """Return the shapes on a panel of this height."""

@@ -1,0 +1,88 @@
+"""A line for each query, with a dot for each contestant: Nexmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+
+from benchmarks.nexmark.cases import CASES
+from benchmarks.plots.style import (
+    FAINT,
+    SASH,
+    entitle,
+    new_figure,
+    not_measured,
+    save,
+    say_facts,
+    set_ticks,
+    style_axes,
+)
+from benchmarks.report import say_time
+from benchmarks.results import Reading
+
+PANELS = {"batch": "over frames", "stream": "over streams"}
+COLOURS = ("#3d7ea6", "#8a7a4f")
+TICKS = [digit * 10.0**power for power in range(1, 7) for digit in (1, 2, 5)]
+NEAR = 2.2
+"""Labels of points that are closer than this ratio would overlap."""
+ABOVE, BELOW, FURTHER = 7, -8, -19
+"""Where a label may be, in points from its point: the first place that is free."""
+
+
+def draw_queries(readings: Sequence[Reading], path: Path) -> None:
+    """Draw Nexmark: a panel for frames and one for streams, on the same scale."""
+    if not readings:
+        raise not_measured("nexmark")
+    values = [one.value for one in readings]
+    limits = min(values) / 2, max(values) * 2
+    shown = [kind for kind in PANELS if any(one.case.startswith(kind) for one in readings)]
+    lines = [len({one.case for one in readings if one.case.startswith(kind)}) for kind in shown]
+    figure = new_figure(1.6 + 0.72 * sum(lines))
+    grid = figure.subplots(len(shown), 1, sharex=True, squeeze=False, height_ratios=lines)
+    for (axes,), kind in zip(grid, shown, strict=True):
+        _draw_panel(axes, kind, readings, limits)
+    entitle(figure, "Nexmark on Spark, time per event: left is better")
+    say_facts(figure, next(one for one in readings if one.role == "sash"), "")
+    save(figure, path)
+
+
+def _draw_panel(axes: Axes, kind: str, readings: Sequence[Reading], limits: tuple[float, float]) -> None:
+    """Draw a line for each query, with a dot for each way to answer it."""
+    names = [
+        case.name for case in CASES if case.name.startswith(kind) and any(one.case == case.name for one in readings)
+    ]
+    axes.set(xscale="log", xlim=limits, ylim=(len(names) - 0.45, -0.6))
+    ticks = [tick for tick in TICKS if limits[0] <= tick <= limits[1]]
+    set_ticks(axes.xaxis, ticks, lambda x: say_time(x).replace(".0 ", " "))
+    axes.set_yticks(range(len(names)), [label(name, kind) for name in names])
+    style_axes(axes, PANELS[kind])
+    axes.grid(visible=False, axis="y")
+    for height, name in enumerate(names):
+        ways = sorted((one for one in readings if one.case == name), key=lambda one: one.role != "sash")
+        values = [one.value for one in ways]
+        axes.plot([min(values), max(values)], [height, height], color=FAINT, linewidth=3, zorder=1)
+        taken: list[tuple[float, int]] = []
+        for number, one in enumerate(ways):
+            ours = one.role == "sash"
+            colour = SASH if ours else COLOURS[(number - 1) % len(COLOURS)]
+            axes.plot(one.value, height, "o", color=colour, markersize=9 if ours else 7, zorder=3 if ours else 2)
+            near = {place for value, place in taken if value / NEAR < one.value < value * NEAR}
+            place = next((place for place in (ABOVE, BELOW) if place not in near), FURTHER)
+            taken.append((one.value, place))
+            axes.annotate(
+                one.contestant, (one.value, height), (0, place), textcoords="offset points",
+                ha="center", va="bottom" if place == ABOVE else "top", color=colour, fontsize=8.5,
+                fontweight="bold" if ours else "normal",
+            )  # fmt: skip
+
+
+def label(name: str, kind: str) -> str:
+    r"""Return the name of a query in two lines.
+
+    >>> label("batch, query 5: hot items, 10s every 2s", "batch")
+    '5: hot items,\n10s every 2s'
+    """
+    title, window = name.removeprefix(f"{kind}, query ").rsplit(", ", 1)
+    return f"{title},\n{window}"
