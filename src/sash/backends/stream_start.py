@@ -6,17 +6,15 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from sash.columns.read_column import readable
 from sash.engine.check_columns import check_columns
-from sash.engine.failures import shown
 from sash.engine.needed_columns import with_computed
 from sash.engine.prepare import Prepared
 from sash.options import ReaderOptions
 from sash.state.codec import as_schema
-from sash.state.history import HistoryRows, add_history, check_length, read_until, split_overlap
+from sash.state.history import HistoryRows, add_history, check_length, read_until, split_overlap, text_of
 from sash.state.reader import Stream
 from sash.state.resume_file import ResumedStream, resume_file
 
@@ -38,7 +36,7 @@ def start_stream(prepared: Prepared, options: ReaderOptions) -> tuple[Stream, in
     if path is None:
         stream, is_new = Stream(prepared, **given), True
     else:
-        more = {} if until is None else {"until": _text_of(prepared, until)}
+        more = {} if until is None or prepared.time is None else {"until": text_of(prepared.time, until)}
         stream = ResumedStream(prepared, resume_file(path, **more), **given)
         is_new = stream.is_new
     if until is not None and is_new:
@@ -89,7 +87,7 @@ def without_overlap(reader: pa.RecordBatchReader, stream: Stream, until: int) ->
             ignored += count
             yield from [batch] if not count else rows.to_batches()
         if ignored:
-            message = f"{ignored:,} row(s) of the stream are older than until={_text_of(stream.prepared, until)}. They were ignored, as the history has them."
+            message = f"{ignored:,} row(s) of the stream are older than until={text_of(time, until)}. They were ignored, as the history has them."
             warnings.warn(message, OverlapWarning, stacklevel=2)
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
@@ -97,8 +95,3 @@ def without_overlap(reader: pa.RecordBatchReader, stream: Stream, until: int) ->
 
 def _refuse_missing(name: str) -> None:
     raise ValueError(f"column {name!r} is missing, and results of its rows need it, as windows look ahead.")
-
-
-def _text_of(prepared: Prepared, ticks: int) -> str:
-    assert prepared.time is not None
-    return shown(prepared.time.write(np.array([ticks]))[0])

@@ -63,6 +63,14 @@ def read_until(time: TimeColumn | None, until: Any, zone: str = "") -> int:
         raise TypeError(f"until={until!r} is not a time of this column. {advice}") from error
 
 
+def text_of(time: TimeColumn, ticks: int) -> str:
+    """Return a time as text; an instant in UTC, so that the text does not depend on the zone of the column."""
+    shown_time = time.write(np.array([ticks]))
+    if getattr(time.type, "tz", None):
+        shown_time = shown_time.cast(pa.timestamp(time.type.unit, "UTC"))
+    return shown(shown_time[0])
+
+
 # -- how much history windows need -------------------------------------------------------------------------------------
 
 
@@ -125,10 +133,8 @@ def check_length(prepared: Prepared, oldest: int, until: int) -> None:
     if not reach or oldest <= until - reach:
         return
     assert time is not None
-    from_time, to_time = (shown(time.write(np.array([ticks]))[0]) for ticks in (until - reach, until))
-    begins = (
-        "has no rows before until" if oldest == FOREVER else f"begins at {shown(time.write(np.array([oldest]))[0])}"
-    )
+    from_time, to_time = text_of(time, until - reach), text_of(time, until)
+    begins = "has no rows before until" if oldest == FOREVER else f"begins at {text_of(time, oldest)}"
     raise ValueError(
         f"The history {begins}, but open windows hold rows of {_length(reach, prepared.unit)} before until={to_time}: their results would "
         f"lack rows. Use a history with a row at or before {from_time}, which shows that it is complete, or run with partial=True if there "

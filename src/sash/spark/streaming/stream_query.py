@@ -20,7 +20,6 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
-import numpy as np
 from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import (
@@ -39,7 +38,6 @@ from sash.columns.read_column import readable_schema
 from sash.durations import TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
 from sash.engine.executors.bind import compile_ahead
-from sash.engine.failures import shown
 from sash.engine.stream_plan import stream_plan
 from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
@@ -61,7 +59,7 @@ from sash.spark.streaming.initial_state import state_of_checkpoint
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import KEYS, Fingerprint, describe_state, fingerprint_query
-from sash.state.history import describe_history
+from sash.state.history import describe_history, text_of
 from sash.state.late_rows import LATE, check_late
 from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
@@ -222,7 +220,7 @@ class StreamQuery(SparkQuery):
         more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
         more |= {KEYS: self.identified.keys} if self.identified.keys else {}
         if self.until is not None and self.prepared.time is not None:
-            more["until"] = shown(self.prepared.time.write(np.array([self.until]))[0])
+            more["until"] = text_of(self.prepared.time, self.until)
         columns = {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names}
         return fingerprint_query(self.query, columns, self.identified.functions, **more)
 
