@@ -178,6 +178,26 @@ def test_a_query_with_sql_in_it() -> None:
     assert results.to_pylist() == query.run(EVENTS).slice(48).to_pylist()
 
 
+WHERE = "SELECT *, sum(amount) OVER (PARTITION BY card ORDER BY ts RANGE INTERVAL 1 DAY PRECEDING) AS total FROM t WHERE amount % 3 < 2"
+
+
+@pytest.mark.parametrize("history", [EVENTS, EVENTS.to_reader(), EVENTS.to_pandas()], ids=["table", "reader", "pandas"])
+def test_where_applies_to_the_history_too(history: Any) -> None:
+    query = sash.sql(WHERE)
+    results = query.run(rest(), history=history, until=UNTIL).read_all()
+    assert results.to_pylist() == [row for row in query.run(EVENTS).to_pylist() if row["ts"] >= THIRD]
+
+
+def test_the_schema_does_not_read_the_history() -> None:
+    def batches() -> Any:
+        raise AssertionError
+        yield
+
+    history = pa.RecordBatchReader.from_batches(EVENTS.schema, batches())
+    schema = TOTAL.schema(rest(), history=history, until=UNTIL)
+    assert schema == TOTAL.run(rest(), history=EVENTS, until=UNTIL).schema
+
+
 def test_a_history_that_is_too_short_is_an_error() -> None:
     message = r"begins at 2026-01-02 00:00:00, but .* rows of 1d .*a row at or before 2026-01-01 23:00"
     with pytest.raises(ValueError, match=message):

@@ -188,7 +188,8 @@ class ArrowStream(Backend[ReaderOptions]):
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""
         no_rows = pa.RecordBatchReader.from_batches(self._reader(data).schema, [])
-        return self.run(cache, no_rows, options).schema
+        starts: Any = {**options, "history": None, "until": None, "partial": False, "resume": None}
+        return self.run(cache, no_rows, starts).schema
 
     def rows_where(self, data: Any, condition: Expression) -> pa.RecordBatchReader:
         """Return the rows for which a condition in SQL is true, batch by batch."""

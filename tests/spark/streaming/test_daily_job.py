@@ -54,12 +54,12 @@ def expected(rows: DataFrame) -> Counter[str]:
 
 
 def test_run_daily(spark: SparkSession, tmp_path: Path) -> None:
-    """Three days: the second run has nothing to read; a copy of the checkpoint from before shows what a crash would leave."""
+    """Three days; the second run has nothing to read."""
     sash.spark.readings(spark)  # the session knows the format
     rows = readings(spark)
     run_daily = from_page("run_daily")
-    source = spark.readStream.schema(rows.schema).parquet(f"{tmp_path}/input")
     Path(tmp_path / "input").mkdir()
+    source = spark.readStream.schema(rows.schema).parquet(f"{tmp_path}/input")
     counted = []
     for day in (0, None, 1, 2):
         if day is not None:
@@ -111,6 +111,13 @@ def test_the_model_of_dbt(spark: SparkSession, tmp_path: Path) -> None:
                 continue
             results.write.format("parquet").mode("append").saveAsTable("plugs.features")  # what dbt does
             has_table = True
+        t = spark.table("plugs.features")
+        print(
+            "DEBUG",
+            t.groupBy("batch").agg(F.min("ts"), F.max("ts"), F.count("*")).orderBy("batch").collect(),
+            rows.agg(F.min("ts"), F.max("ts")).collect(),
+        )
+        print("DEBUG", [[of_day(rows, d).agg(F.min("ts"), F.max("ts"), F.count("*")).collect()] for d in range(4)])
         assert emitted(spark.table("plugs.features")) == expected(rows)
     finally:
         spark.sql("DROP DATABASE plugs CASCADE")

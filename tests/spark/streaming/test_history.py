@@ -147,7 +147,7 @@ def test_what_is_wrong_stops_the_stream(spark: SparkSession, tmp_path: Path) -> 
     short = before.where("ts >= timestamp '2026-01-01T09:00:00Z'")
     message = failure(query.run(stream, history=short, until=UNTIL), tmp_path / "short")
     assert "[SASH]" in message
-    assert "but open windows hold rows of 1d before until=2026-01-02 06:00" in message
+    assert "but open windows hold rows of 1d before until=2026-01-02 06:00:00+00:00" in message
     empty = failure(query.run(stream, history=before.limit(0), until=UNTIL), tmp_path / "empty")
     assert "has no rows before until" in empty
     run(query.run(stream, history=short, until=UNTIL, partial=True), tmp_path / "partial")
@@ -176,8 +176,27 @@ def test_wrong_options(spark: SparkSession, tmp_path: Path) -> None:
     hop = sash.Query(COMMUTE, window.time("24h", slide="1h"), by="card", time="ts")
     with pytest.raises(ValueError, match="Spark's own operator does not have it"):
         hop.run(stream, history=before, until=UNTIL, strategy="native")
+    several = sash.sql(
+        "SELECT * FROM (SELECT *, count(*) OVER (PARTITION BY card ORDER BY ts ROWS 3 PRECEDING) AS n FROM t) WHERE n > 1"
+    )
+    with pytest.raises(ValueError, match="history= does not apply to a text of several SELECTs"):
+        several.run(stream, history=before, until=UNTIL)
     text = " ".join(str(query.explain(stream)).replace("│", " ").split())
     assert 'run(stream, history=…, until=T) needs, before T: the rows of 1d for time("24h")' in text
+
+
+def test_where_applies_to_the_history_too(spark: SparkSession, tmp_path: Path) -> None:
+    rows = events(13)
+    stream = files_of(spark, tmp_path / "input", [row for row in rows if row[1] >= UNTIL], 1)
+    over = "sum(amount) OVER (PARTITION BY card ORDER BY ts RANGE INTERVAL 1 DAY PRECEDING) AS total"
+    query = sash.sql(f"SELECT *, {over} FROM t WHERE amount > 30")
+    everything = spark.createDataFrame(rows, SCHEMA)
+    options: dict[str, Any] = {"history": everything, "until": UNTIL}
+    run(query.run(stream.withWatermark("ts", "1 minute"), **options), tmp_path)
+    found, expected = written(spark, tmp_path), since(query.run(everything), "ts")
+    assert found
+    assert not found - expected
+    assert len(expected - found) < 9  # the rows within a minute of the newest one
 
 
 def test_until_without_a_zone_is_in_that_of_the_session(spark: SparkSession, tmp_path: Path) -> None:
