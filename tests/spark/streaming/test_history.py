@@ -43,7 +43,9 @@ def events(seed: int, rows: int = 400) -> list[tuple[Any, ...]]:
     ]
 
 
-def files_of(spark: SparkSession, folder: Path, rows: list[tuple[Any, ...]], files: int) -> DataFrame:
+def files_of(
+    spark: SparkSession, folder: Path, rows: list[tuple[Any, ...]], files: int, delay: str = "50 hours"
+) -> DataFrame:
     """Rows as files that a stream reads one after the other."""
     folder.mkdir()
     size = -(-len(rows) // files)
@@ -51,7 +53,7 @@ def files_of(spark: SparkSession, folder: Path, rows: list[tuple[Any, ...]], fil
         part = spark.createDataFrame(rows[number * size : (number + 1) * size], SCHEMA)
         part.coalesce(1).write.mode("append").parquet(str(folder))
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
-    return stream.withWatermark("ts", "50 hours")  # Spark's order of files is that of their times of change
+    return stream.withWatermark("ts", delay)  # Spark's order of files is that of their times of change
 
 
 def run(results: DataFrame, folder: Path) -> Any:
@@ -187,12 +189,12 @@ def test_wrong_options(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_where_applies_to_the_history_too(spark: SparkSession, tmp_path: Path) -> None:
     rows = events(13)
-    stream = files_of(spark, tmp_path / "input", [row for row in rows if row[1] >= UNTIL], 1)
+    stream = files_of(spark, tmp_path / "input", [row for row in rows if row[1] >= UNTIL], 1, "1 minute")
     over = "sum(amount) OVER (PARTITION BY card ORDER BY ts RANGE INTERVAL 1 DAY PRECEDING) AS total"
     query = sash.sql(f"SELECT *, {over} FROM t WHERE amount > 30")
     everything = spark.createDataFrame(rows, SCHEMA)
     options: dict[str, Any] = {"history": everything, "until": UNTIL}
-    run(query.run(stream.withWatermark("ts", "1 minute"), **options), tmp_path)
+    run(query.run(stream, **options), tmp_path)
     found, expected = written(spark, tmp_path), since(query.run(everything), "ts")
     assert found
     assert not found - expected

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, GroupedData
+from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import TimestampType
 
@@ -30,7 +30,7 @@ from sash.spark.streaming.checkpoint import Batches
 from sash.spark.streaming.initial_state import PIECE
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import as_schema
-from sash.state.history import read_until
+from sash.state.history import is_limited, reach_in_ticks, read_until
 from sash.state.regroup import split_state
 from sash.windows.base import FOREVER
 from sash.workers.history_worker import HistoryWorker
@@ -101,11 +101,25 @@ def history_rows(streaming: StreamQuery) -> DataFrame:
         if field.name not in missing and history.frame.schema[field.name].dataType != field.dataType:
             column = column.cast(field.dataType)
         columns.append((column.cast(field.dataType) if field.name in missing else column).alias(field.name))
-    rows = history.frame.select(*columns)
+    rows = history.frame.select(*columns).where(_matters(streaming))
     if not by:
         return rows.repartition(1)
     hashed = rows.withColumn(HASH, hash_of(by, rows.schema))
     return hashed.repartition(F.xxhash64(F.lit(OWN_SHUFFLE), F.col(HASH)))
+
+
+def _matters(streaming: StreamQuery) -> Column:
+    """Return which rows to shuffle: those before T, and those without a time, which may be an error.
+
+    Without `partial`, older rows than windows need show that nothing is missing.
+    """
+    assert streaming.until is not None
+    time = F.col(quote(str(streaming.query.time)))
+    matters = time < F.timestamp_micros(F.lit(streaming.until))
+    if streaming.options["partial"] and is_limited(streaming.prepared):
+        reach = reach_in_ticks(streaming.prepared) or 0
+        matters &= time >= F.timestamp_micros(F.lit(streaming.until - reach))
+    return matters | time.isNull()
 
 
 @dataclass(frozen=True)
