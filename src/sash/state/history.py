@@ -10,7 +10,7 @@ Windows that are open at T hold the rows of both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -28,8 +28,6 @@ from sash.state.watermark import MicroBatch
 from sash.state.window_states import WindowStates
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Reach
-
-NO_TIMES = np.empty(0, np.int64)
 
 
 def read_until(time: TimeColumn | None, until: Any, zone: str = "") -> int:
@@ -170,15 +168,18 @@ class HistoryRows:
 
 
 def add_history(states: WindowStates, tables: Iterable[pa.Table], until: int) -> None:
-    """Add the rows before T to new states, in any order, and move the watermark to T. Results of closed windows are dropped.
+    """Add the rows before T to new states, in any order, and move the watermark to T. Windows that end by then are not evaluated.
 
     Slices take the rows table by table. Other states take them at once, since windows follow the order of rows.
     """
-    prepared = states.prepared
-    any_order = takes_any_order(states)
-    for rows in tables if any_order else _together(prepared, tables):
-        states.advance(_batch(rows, NEVER, NEVER if any_order else until))
-    states.advance(_batch(prepared.no_rows, until, until))
+    no_rows = states.prepared.no_rows
+    if takes_any_order(states):
+        for rows in tables:
+            for state in states.states:
+                state.add_rows(rows)
+        states.advance(closed_batch(no_rows, until))
+    else:
+        states.advance(closed_batch(pa.concat_tables([no_rows, *tables]).combine_chunks(), until))
 
 
 def takes_any_order(states: WindowStates) -> bool:
@@ -186,12 +187,9 @@ def takes_any_order(states: WindowStates) -> bool:
     return all(not state.stores_rows for state in states.states)
 
 
-def _together(prepared: Prepared, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    yield pa.concat_tables([prepared.no_rows, *tables]).combine_chunks()
-
-
-def _batch(rows: pa.Table, after: int, watermark: int) -> MicroBatch:
-    return MicroBatch(rows, after, watermark, marks=np.full(len(rows), NEVER))
+def closed_batch(rows: pa.Table, watermark: int) -> MicroBatch:
+    """Return rows as a micro-batch of which none is late, and whose windows that end by the watermark were emitted before."""
+    return MicroBatch(rows, watermark, watermark, marks=np.full(len(rows), NEVER))
 
 
 def split_overlap(table: pa.Table, time: TimeColumn, until: int) -> tuple[pa.Table, int]:

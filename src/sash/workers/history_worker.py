@@ -17,10 +17,8 @@ from sash.columns.read_column import readable
 from sash.engine.group_ids import number_keys
 from sash.engine.prepare import Prepared
 from sash.kernels.plain import compile_loop
-from sash.state.history import HistoryRows, add_history, takes_any_order
+from sash.state.history import HistoryRows, add_history, closed_batch, takes_any_order
 from sash.state.stream_state import StreamState
-from sash.state.watermark import MicroBatch
-from sash.windows.base import NEVER
 from sash.workers.bucket_worker import gather_table
 from sash.workers.spill import gather, sort_on_disk
 
@@ -125,7 +123,4 @@ class OpenKey:
 
     def _advance(self, rows: pa.Table, watermark: int) -> None:
         state = self.state
-        marks = np.full(len(rows), NEVER)
-        rows = rows.select(state.prepared.schema.names)
-        state.states.advance(MicroBatch(rows, state.watermark, watermark, marks=marks))
-        state.watermark = watermark
+        state.states.advance(closed_batch(rows.select(state.prepared.schema.names), watermark))
