@@ -83,7 +83,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.plots
 	$(BIN)/python -m benchmarks.papers.page
-	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m benchmarks.pages
 
 bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks all --quick

@@ -43,6 +43,8 @@ from benchmarks.stream_growth.case import GrowthCase
 from benchmarks.stream_growth.field import GrowthField
 from benchmarks.windows.case import TableCase
 from benchmarks.windows.field import TableField
+from benchmarks.workloads.case import MemoryCase
+from benchmarks.workloads.field import MemoryField
 
 
 class Measured(Protocol):
@@ -78,6 +80,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     FirstCase: FirstField,
     GrowthCase: GrowthField,
     LateCase: LateField,
+    MemoryCase: MemoryField,
     NexmarkCase: NexmarkField,
     NexmarkStreamCase: NexmarkStreamField,
     OverheadCase: OverheadField,

@@ -41,5 +41,6 @@ def time_steps(aggregate: str, algorithm: str, values: Values, length: int) -> t
     (run, own, rest), answer = kept_window(aggregate, algorithm, str(values.dtype), length)
     answers = np.empty(len(values), answer.dtype)
     durations = np.empty(len(values), np.int64)
-    step_through(run, own, values, rest, answer, answers, durations)
+    in_numba = run.module.namespace[run.__name__]  # compiled code can call Numba's function, but not linked object code
+    step_through(in_numba, own, values, rest, answer, answers, durations)
     return answers, durations

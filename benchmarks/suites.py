@@ -57,6 +57,11 @@ def _load(place: str) -> Any:
 
 
 SUITES = {
+    "workloads": Suite(
+        description="What people do with windows, in pandas, Polars, DuckDB, Spark and Sash: time and memory.",
+        quick_rows=3_000,
+        cases_in="benchmarks.workloads.cases:CASES",
+    ),
     "compiled": Suite(
         description="Windows of rows over a column, beside pandas, Polars, DuckDB, bottleneck and numbagg.",
         quick_rows=60_000,

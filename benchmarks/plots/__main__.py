@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.plots.dots import draw_queries
+from benchmarks.plots.dots import draw_queries, draw_workloads
 from benchmarks.plots.lines import SWEEPS, draw_columns, draw_streams, draw_sweep
-from benchmarks.results import COMPILED, GROWTH, NEXMARK, ROOT, STREAM_GROWTH, read
+from benchmarks.results import COMPILED, GROWTH, NEXMARK, ROOT, STREAM_GROWTH, of_suite, read
 
 FOLDER = ROOT / "docs" / "images"
 PICTURES: Mapping[str, tuple[Path, Callable[..., None]]] = {
+    "workloads": (of_suite("workloads"), draw_workloads),
     "ns_per_row": (COMPILED, draw_columns),
     "stream_growth": (STREAM_GROWTH, draw_streams),
     "nexmark": (NEXMARK, draw_queries),
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if unknown := set(options.pictures) - set(PICTURES):
         parser.error(f"no picture {', '.join(sorted(unknown))}; there are {', '.join(PICTURES)}")
-    for name in options.pictures or PICTURES:
+    for name in options.pictures or [name for name, (csv, _) in PICTURES.items() if csv.exists()]:
         csv, draw = PICTURES[name]
         draw(read(csv), path=options.to / f"{name}.{'png' if options.png else 'svg'}")
 

@@ -1,8 +1,8 @@
-"""A line for each query, with a dot for each contestant: Nexmark."""
+"""A line for each query, with a dot for each contestant: Nexmark, and what people do with windows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from benchmarks.nexmark.cases import CASES
 from benchmarks.plots.style import (
     FAINT,
+    PEERS,
     SASH,
     entitle,
     new_figure,
@@ -21,52 +22,71 @@ from benchmarks.plots.style import (
 )
 from benchmarks.report import say_time
 from benchmarks.results import Reading
+from benchmarks.workloads.cases import TIMES
 
 PANELS = {"batch": "over frames", "stream": "over streams"}
 COLOURS = ("#3d7ea6", "#8a7a4f")
-TICKS = [digit * 10.0**power for power in range(1, 7) for digit in (1, 2, 5)]
+SPARK = "#d0742f"
+TICKS = [digit * 10.0**power for power in range(8) for digit in (1, 2, 5)]
+MOST_TICKS = 12
 NEAR = 2.2
 """Labels of points that are closer than this ratio would overlap."""
 ABOVE, BELOW, FURTHER = 7, -8, -19
 """Where a label may be, in points from its point: the first place that is free."""
 
 
+def draw_workloads(readings: Sequence[Reading], path: Path) -> None:
+    """Draw what people do with windows: a dot for each library."""
+    names = {case.name: f"{case.name},\n{case.question.window}" for case in TIMES}
+    readings = [one for one in readings if one.case in names]
+    if not readings:
+        raise not_measured("workloads")
+    figure = new_figure(1.4 + 0.72 * len({one.case for one in readings}))
+    colours = {**PEERS, "Spark": SPARK}
+    _draw_panel(figure.subplots(), "", names, readings, colours)
+    entitle(figure, "Time per row: left is better")
+    say_facts(figure, next(one for one in readings if one.role == "sash"), "")
+    save(figure, path)
+
+
 def draw_queries(readings: Sequence[Reading], path: Path) -> None:
     """Draw Nexmark: a panel for frames and one for streams, on the same scale."""
     if not readings:
         raise not_measured("nexmark")
-    values = [one.value for one in readings]
-    limits = min(values) / 2, max(values) * 2
     shown = [kind for kind in PANELS if any(one.case.startswith(kind) for one in readings)]
     lines = [len({one.case for one in readings if one.case.startswith(kind)}) for kind in shown]
     figure = new_figure(1.6 + 0.72 * sum(lines))
     grid = figure.subplots(len(shown), 1, sharex=True, squeeze=False, height_ratios=lines)
     for (axes,), kind in zip(grid, shown, strict=True):
-        _draw_panel(axes, kind, readings, limits)
+        names = {case.name: label(case.name, kind) for case in CASES if case.name.startswith(kind)}
+        _draw_panel(axes, PANELS[kind], names, readings, {})
     entitle(figure, "Nexmark on Spark, time per event: left is better")
     say_facts(figure, next(one for one in readings if one.role == "sash"), "")
     save(figure, path)
 
 
-def _draw_panel(axes: Axes, kind: str, readings: Sequence[Reading], limits: tuple[float, float]) -> None:
-    """Draw a line for each query, with a dot for each way to answer it."""
-    names = [
-        case.name for case in CASES if case.name.startswith(kind) and any(one.case == case.name for one in readings)
-    ]
+def _draw_panel(
+    axes: Axes, title: str, names: Mapping[str, str], readings: Sequence[Reading], colours: Mapping[str, str]
+) -> None:
+    """Draw a line for each case that was measured, with a dot for each contestant; those without a colour take turns."""
+    values = [one.value for one in readings]
+    limits = min(values) / 2, max(values) * 2
+    names = {name: text for name, text in names.items() if any(one.case == name for one in readings)}
     axes.set(xscale="log", xlim=limits, ylim=(len(names) - 0.45, -0.6))
     ticks = [tick for tick in TICKS if limits[0] <= tick <= limits[1]]
+    ticks = ticks if len(ticks) <= MOST_TICKS else ticks[::3]  # powers of ten
     set_ticks(axes.xaxis, ticks, lambda x: say_time(x).replace(".0 ", " "))
-    axes.set_yticks(range(len(names)), [label(name, kind) for name in names])
-    style_axes(axes, PANELS[kind])
+    axes.set_yticks(range(len(names)), list(names.values()))
+    style_axes(axes, title)
     axes.grid(visible=False, axis="y")
     for height, name in enumerate(names):
         ways = sorted((one for one in readings if one.case == name), key=lambda one: one.role != "sash")
-        values = [one.value for one in ways]
-        axes.plot([min(values), max(values)], [height, height], color=FAINT, linewidth=3, zorder=1)
+        of_line = [one.value for one in ways]
+        axes.plot([min(of_line), max(of_line)], [height, height], color=FAINT, linewidth=3, zorder=1)
         taken: list[tuple[float, int]] = []
         for number, one in enumerate(ways):
             ours = one.role == "sash"
-            colour = SASH if ours else COLOURS[(number - 1) % len(COLOURS)]
+            colour = SASH if ours else colours.get(one.contestant, COLOURS[(number - 1) % len(COLOURS)])
             axes.plot(one.value, height, "o", color=colour, markersize=9 if ours else 7, zorder=3 if ours else 2)
             near = {place for value, place in taken if value / NEAR < one.value < value * NEAR}
             place = next((place for place in (ABOVE, BELOW) if place not in near), FURTHER)

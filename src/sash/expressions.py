@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, TypeGuard
 
 NATIVE = {("polars", "Expr"): "Polars", ("pyarrow", "Expression"): "Arrow", ("pyspark", "Column"): "PySpark"}
 """The classes of native expressions, by top-level package and name, and what messages call them."""
@@ -197,10 +197,12 @@ def in_case(name: str, names: Sequence[str]) -> str:
     return matches[0]
 
 
-class Computed(str):
+class ComputedColumn(str):
     """The name of a column that is computed from others before a query runs.
 
-    >>> filtered = Computed.of("load", Expression("amount > 100"))
+    It is a string, as all that looks a column up by its name takes it. Other packages ask the functions below, which take any column.
+
+    >>> filtered = ComputedColumn.of("load", Expression("amount > 100"))
     >>> filtered, filtered.value, filtered.where
     ('load where amount > 100', 'load', expr("amount > 100"))
     """
@@ -217,7 +219,7 @@ class Computed(str):
         return column
 
     @classmethod
-    def of(cls, value: str | Expression | None, where: Expression | None = None) -> Computed:
+    def of(cls, value: str | Expression | None, where: Expression | None = None) -> ComputedColumn:
         """Return the column for an input and a filter."""
         shown = f"expr({value.text})" if isinstance(value, Expression) else value
         condition = f"where {where.text}" if where is not None else None
@@ -225,16 +227,20 @@ class Computed(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments."""
-        return Computed, (str(self), self.value, self.where)
+        return ComputedColumn, (str(self), self.value, self.where)
 
     @property
     def is_done(self) -> bool:
         """Whether the column has been computed, so that the data has it."""
         return self.value == str(self)
 
-    def done(self) -> Computed:
+    def done(self) -> ComputedColumn:
         """Return the name for data that has the column; native expressions of Spark cannot be sent to workers."""
-        return Computed(str(self), str(self), None)
+        return ComputedColumn(str(self), str(self), None)
+
+    def renamed(self, name: str) -> ComputedColumn:
+        """Return the column under another name."""
+        return ComputedColumn(name, self.value, self.where)
 
     @property
     def expressions(self) -> list[Expression]:
@@ -246,16 +252,57 @@ class Computed(str):
         """The input as a user writes it; empty if there is none."""
         if self.value is None:
             return ""
-        return repr(self.value) if isinstance(self.value, Expression) else json.dumps(self.value, ensure_ascii=False)
+        return repr(self.value) if isinstance(self.value, Expression) else call_of(self.value)
 
     @property
     def word(self) -> str:
         """The name in a form that can be a part of other names.
 
-        >>> Computed.of(Expression("price * quantity"), Expression("a > 1")).word
+        >>> ComputedColumn.of(Expression("price * quantity"), Expression("a > 1")).word
         'price_quantity_where_a_1'
         """
         return re.sub(r"\W+", "_", str(self).removeprefix("expr(")).strip("_")
+
+
+# -- any column, by name or computed ------------------------------------------------------------------------------------
+
+
+def is_computed(column: str) -> TypeGuard[ComputedColumn]:
+    """Return whether a column is computed from others."""
+    return isinstance(column, ComputedColumn)
+
+
+def computed_in(columns: Iterable[str]) -> list[ComputedColumn]:
+    """Return those of some columns that are computed from others."""
+    return [column for column in columns if is_computed(column)]
+
+
+def source_of(column: str) -> str | Expression | None:
+    """Return the column or expression that the values of a column come from; None if it only says whether a row counts.
+
+    >>> source_of("load"), source_of(ComputedColumn.of("load", Expression("amount > 100")))
+    ('load', 'load')
+    """
+    return column.value if is_computed(column) else column
+
+
+def where_of(column: str) -> Expression | None:
+    """Return the filter of a column, if it has one."""
+    return column.where if is_computed(column) else None
+
+
+def call_of(column: str) -> str:
+    """Return the input of an aggregate as a user writes it.
+
+    >>> call_of("load"), call_of(ComputedColumn.of(expr("a + b")))
+    ('"load"', 'expr("a + b")')
+    """
+    return column.call if is_computed(column) else json.dumps(str(column), ensure_ascii=False)
+
+
+def word_of(column: str) -> str:
+    """Return a column in a form that can be a part of other names."""
+    return column.word if is_computed(column) else column
 
 
 def as_column(value: Any) -> Any:
@@ -268,7 +315,7 @@ def as_column(value: Any) -> Any:
     if expression is None:
         return value
     bare = _bare_name(expression)
-    return Computed.of(expression) if bare is None or expression.kind == SQL else bare
+    return ComputedColumn.of(expression) if bare is None or expression.kind == SQL else bare
 
 
 def as_key(value: Any) -> Any:
@@ -283,7 +330,7 @@ def as_key(value: Any) -> Any:
     bare = _bare_name(expression)
     if bare is None and expression.kind == "PySpark" and expression.text.isidentifier():
         bare = expression.text  # a literal looks the same, but a constant is no key
-    return Computed(_output_name(expression), expression, None) if bare is None else bare
+    return ComputedColumn(_output_name(expression), expression, None) if bare is None else bare
 
 
 def _bare_name(expression: Expression) -> str | None:
@@ -332,6 +379,6 @@ def as_condition(name: str, value: Any) -> Expression:
     return expression
 
 
-def expressions_in(columns: Iterable[Computed]) -> list[Expression]:
+def expressions_in(columns: Iterable[ComputedColumn]) -> list[Expression]:
     """Return the expressions of columns, each once."""
     return list(dict.fromkeys(expression for column in columns for expression in column.expressions))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, TypeVar, Unpac
 from sash.aggregates.base import Aggregate
 from sash.aggregates.naming import as_literal
 from sash.durations import DurationLike
-from sash.expressions import ColumnLike, Computed
+from sash.expressions import ColumnLike, call_of
 from sash.hints import did_you_mean, reject_unknown
 from sash.options import AnyOptions, ReaderOptions, SparkStreamOptions, SparkTableOptions, TableOptions, with_options
 from sash.plan.query_spec import parse_query
@@ -319,7 +319,7 @@ def _unknown_parameter(name: str) -> TypeError:
 
 
 def _columns(names: Sequence[str]) -> str:
-    texts = [name.call if isinstance(name, Computed) else as_literal(name) for name in names]
+    texts = [call_of(name) for name in names]
     return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
 
 

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
 
-from benchmarks import page, report
+from benchmarks import report
 from benchmarks.aggregates.case import AggregateCase
 from benchmarks.aggregates.cases import CASES
 from benchmarks.case import Case
 from benchmarks.measure import measure
+from benchmarks.pages.details import page_of
 from benchmarks.results import reading
 from sash.aggregates import BUILT_IN
 
@@ -49,8 +49,8 @@ def test_each_aggregate_has_its_targets() -> None:
     assert len(targets) == len(CASES) == 3 * len(BUILT_IN)
 
 
-def test_the_page_shows_aggregates(tmp_path: Path) -> None:
+def test_the_page_shows_aggregates() -> None:
     case = CASES[0]
-    path = tmp_path / "page.md"
-    page.write(path, every_aggregate=[reading(case, one, [5.0], case.rows, None) for one in case.contestants])
-    assert "## Every aggregate" in path.read_text(encoding="utf-8")
+    written = page_of("aggregates", [reading(case, one, [5.0], case.rows, None) for one in case.contestants])
+    assert "# Every aggregate" in written
+    assert f"| {case.name} | Sash | 5.0 ns |" in written

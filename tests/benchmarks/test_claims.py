@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import readme
 from benchmarks.cases import RANGES
+from benchmarks.pages import readme
 from benchmarks.results import COMPILED, ROOT, read
 from sash.plan.choose import read_costs
 from sash.workers.bucket_worker import MOST_BYTES
@@ -96,7 +96,7 @@ def test_what_is_claimed_is_true(claim: tuple[str, str]) -> None:
 
 def test_the_numbers_of_the_readme_come_from_the_csv(tmp_path: Path) -> None:
     text = readme.README.read_text(encoding="utf-8")
-    assert readme.sentence(read(COMPILED)) in text, "Run python -m benchmarks.page."
+    assert readme.sentence(read(COMPILED)) in text, "Run python -m benchmarks.pages."
     copy = tmp_path / "README.md"
     copy.write_text(text.replace(" ns", " hours"), encoding="utf-8")
     readme.write(read(COMPILED), copy)

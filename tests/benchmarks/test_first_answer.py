@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from benchmarks import page, report
+from benchmarks import report
 from benchmarks.case import Contestant
 from benchmarks.first_answer import ask_duckdb, ask_pandas, ask_polars, ask_sash, ask_stream, data
 from benchmarks.first_answer.answer import digest_of
@@ -16,6 +15,7 @@ from benchmarks.first_answer.field import FirstField, recomputed
 from benchmarks.first_answer.processes import DIFFERENCE, EMPTY, FURTHER, STREAM, WARM
 from benchmarks.first_answer.summary import show
 from benchmarks.measure import measure
+from benchmarks.pages.details import page_of
 from benchmarks.results import reading
 
 ROWS = 120
@@ -91,7 +91,7 @@ def test_with_few_rows_only_the_smallest_cases_run() -> None:
     assert len(few) == len(ask_sash.QUESTIONS) + len(ask_sash.STREAMED) + 2  # one on a cluster, one on a stream
 
 
-def test_the_table_and_the_page_show_the_slowest_query(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_and_the_page_show_the_slowest_query(capsys: pytest.CaptureFixture[str]) -> None:
     cases = [case for case in CASES if case.rows == 100_000 and case.name.startswith(("max", "five"))]
     slow = {"max over 1h/1m": 1.0, "max over rows(1000)": 1.1, "five over 1h/1m": 2.5}
     readings = [
@@ -101,9 +101,7 @@ def test_the_table_and_the_page_show_the_slowest_query(tmp_path: Path, capsys: p
     printed = capsys.readouterr().out
     assert "1.1 s ✓ (≤ 1.2 s; max over rows(1000))" in printed
     assert "2.5 s ✗ (≤ 2 s; five over 1h/1m)" in printed
-    path = tmp_path / "page.md"
-    page.write(path, first=readings)
-    written = path.read_text(encoding="utf-8")
+    written = page_of("first_answer", readings)
     shown = "| 1.1 s ✓ (≤ 1.2 s; max over rows(1000))<br>2.5 s ✗ (≤ 2 s; five over 1h/1m) |  |"
     assert f"| first result, empty cache, imports included |  {shown}" in written
     assert "| max over 1h/1m | 1 s | 1 s | 1 s |  | 1 s | 1 s |" in written

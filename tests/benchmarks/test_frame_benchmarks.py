@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from helpers.cases import SOAK
 
-from benchmarks import page, report
+from benchmarks import report
 from benchmarks.case import Case
 from benchmarks.frames.cases import CASES
 from benchmarks.measure import measure
+from benchmarks.pages.details import page_of
 from benchmarks.results import reading
 
 ROWS = 300
@@ -32,8 +31,7 @@ def test_each_target_has_a_case() -> None:
     assert len(targets) == len(CASES)
 
 
-def test_the_page_shows_frames(tmp_path: Path) -> None:
+def test_the_page_shows_frames() -> None:
     case = CASES[0]
-    path = tmp_path / "page.md"
-    page.write(path, around=[reading(case, one, [5.0], case.rows, None) for one in case.contestants])
-    assert "## Frames around each row" in path.read_text(encoding="utf-8")
+    written = page_of("frames", [reading(case, one, [5.0], case.rows, None) for one in case.contestants])
+    assert f"| {case.name} | " in written

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import page
 from benchmarks.growth import field
 from benchmarks.growth.asked import ASK, answers, columns_of
 from benchmarks.growth.case import LIBRARIES, SweepPoint
@@ -14,6 +13,7 @@ from benchmarks.growth.data import rows_of, written
 from benchmarks.growth.field import PointRun, check
 from benchmarks.growth.one_point import digest_of, measure
 from benchmarks.measure import field_of
+from benchmarks.pages.details import page_of
 from benchmarks.plots.lines import SWEEPS, draw_sweep
 from benchmarks.results import Reading, read, reading, replace
 from sash import agg, window
@@ -99,10 +99,9 @@ def test_pictures_and_page_are_made_from_the_csv(tmp_path: Path) -> None:
     for sweep in POINTS:
         draw_sweep(read(csv), sweep, tmp_path / f"{sweep}.svg")
         assert SWEEPS[sweep] in (tmp_path / f"{sweep}.svg").read_text(encoding="utf-8")
-    page.write(tmp_path / "page.md", sweeps=readings())
-    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    text = page_of("growth", readings())
     for sweep in POINTS:
-        assert f"](images/growth/{sweep}.svg)" in text
+        assert f"](../images/growth/{sweep}.svg)" in text
         assert f"| {sweep}, memory | Sash, " in text
 
 

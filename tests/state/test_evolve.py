@@ -385,3 +385,21 @@ def test_a_changed_query_still_forgets_keys() -> None:
         (22, 3.0, 3),
         (23, 3.0, 3),
     ]
+
+
+def test_an_aggregate_may_be_named_as_the_column_of_updates() -> None:
+    """Without mode="update", no column says what changed."""
+
+    def prepared_of(*names: str) -> tuple[Any, Any]:
+        aggregates = {name: agg.sum("x") if name == "change" else agg.count() for name in names}
+        query = sash.Query(aggregates, window.tumbling(10), by="k", time="t")._declared
+        return prepare(query, SCHEMA, compiled=False), fingerprint_query(query, {"k": "bigint", "t": "bigint"})
+
+    before, then = prepared_of("n")
+    after, now = prepared_of("n", "change")
+    state = StreamState(before)
+    state.advance(table_of([{"k": 1, "t": 2, "x": 1.0, "y": 1}]), 0)
+    changed = StreamState(after)
+    changed.decode(state.encode(then), now, evolves=True)
+    changed.advance(table_of([{"k": 1, "t": time, "x": 1.0, "y": 1} for time in (4, 11)]), 0)
+    assert [(row["n"], row["change"]) for row in changed.finish().to_pylist()] == [(2, None), (1, 1.0)]

@@ -19,7 +19,7 @@ import sash
 from sash import agg, window
 from sash.durations import TimeUnit, read_duration
 from sash.engine.prepare import prepare
-from sash.state.lives import needed_for, read_forget
+from sash.state.key_epochs import needed_for, read_forget
 from sash.state.prefix_state import PrefixState
 from sash.state.reader import Stream
 from sash.state.stream_state import StreamState
@@ -69,15 +69,15 @@ class ForgettingDriver(Driver):
         return state
 
 
-def lives(table: pa.Table, forget: int = FORGET) -> pa.Table:
+def epochs(table: pa.Table, forget: int = FORGET) -> pa.Table:
     """Rows whose keys have another name after each gap, a model that shares nothing with the engine."""
     rows = sorted(table.to_pylist(), key=lambda row: (row["k"], row["t"], row["id"]))
     for _, own in groupby(rows, key=lambda row: row["k"]):
-        life, last = 0, None
+        epoch, last = 0, None
         for row in own:
-            life += last is not None and row["t"] - last >= forget
+            epoch += last is not None and row["t"] - last >= forget
             last = row["t"]
-            row["k"] += 100 * life
+            row["k"] += 100 * epoch
     return pa.Table.from_pylist(sorted(rows, key=lambda row: row["id"]), table.schema)
 
 
@@ -88,9 +88,9 @@ def with_keys(table: pa.Table) -> list[str]:
 
 
 def ended(table: pa.Table, watermark: int) -> int:
-    """Count the lives that are over at a watermark."""
+    """Count the epochs that are over at a watermark."""
     lasts: dict[int, int] = {}
-    for row in lives(table).to_pylist():
+    for row in epochs(table).to_pylist():
         lasts[row["k"]] = max(lasts.get(row["k"], 0), row["t"])
     return sum(last + FORGET <= watermark for last in lasts.values())
 
@@ -106,11 +106,11 @@ def test_a_key_starts_anew_after_a_gap(name: str, made: list[Any], delay: int, d
         driver.run(batch)
     come = pa.concat_tables(driver.in_time)
     assert driver.forgotten == ended(come, driver.state.watermark)
-    expected = with_keys(query.run(lives(come), compiled=False))
+    expected = with_keys(query.run(epochs(come), compiled=False))
     while (due := driver.state.due) != FOREVER:
         assert due > driver.state.watermark
         driver.emitted.append(driver.state.advance(SCHEMA.empty_table(), due).results)
-    assert key_count(driver.state) == len(driver.state) == 0  # all lives are over
+    assert key_count(driver.state) == len(driver.state) == 0  # all epochs are over
     assert len(driver.state.finish()) == 0
     assert driver.results == expected
 
@@ -124,7 +124,7 @@ def test_the_oracle_agrees(name: str, made: list[Any], data: st.DataObject) -> N
     for batch in arrivals(table_of(made), data):
         driver.run(batch)
     driver.emitted.append(driver.state.finish())
-    come = lives(pa.concat_tables(driver.in_time))
+    come = epochs(pa.concat_tables(driver.in_time))
     oracle = recompute_query(come.to_pylist(), COMMUTE, WINDOWS[name], by=("k",), time="t", order_by=("id",))
     schema = query.run(SCHEMA.empty_table()).schema
     expected = pa.Table.from_pylist([{name: row[name] for name in schema.names} for row in oracle], schema)

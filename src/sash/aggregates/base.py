@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from sash.aggregates.naming import FactoryCall, as_literal, call_text, not_a_name, shorten
 from sash.aggregates.parts import Coding, Forms, Laws, ResultRule, TimeInput
 from sash.aggregates.pickling import Picklable
-from sash.expressions import ColumnLike, Computed, Condition, as_column, as_condition
+from sash.expressions import ColumnLike, ComputedColumn, Condition, as_column, as_condition, source_of
 
 if TYPE_CHECKING:  # sql imports this module
     from sash.aggregates.sql import SqlRule
@@ -287,10 +287,10 @@ def only_where(aggregate: Aggregate[P], condition: Condition | None) -> Aggregat
         call = f'{name}("load", where={as_literal(where.text)})'
         raise TypeError(f"{name} got where=, but no column that the condition could filter. Name one, as in {call}.")
     first, *others = aggregate.named_columns
-    value = first.value if isinstance(first, Computed) else first
+    value = source_of(first)
     if value is None:  # it counts the rows where the condition is true already
         return aggregate
-    return aggregate.over((Computed.of(value, where), *others))
+    return aggregate.over((ComputedColumn.of(value, where), *others))
 
 
 # -- Python objects, without columns -----------------------------------------------------------------------------------

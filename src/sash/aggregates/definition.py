@@ -13,7 +13,7 @@ from sash.aggregates.base import ABSENT, Aggregate, Functions, P, only_where, un
 from sash.aggregates.naming import as_literal, not_a_name, shorten
 from sash.aggregates.parts import Laws, ResultRule
 from sash.aggregates.sql import SqlForm, SqlInput, SqlRule
-from sash.expressions import ColumnLike, Computed, Condition, as_column, as_condition
+from sash.expressions import ColumnLike, ComputedColumn, Condition, as_column, as_condition
 
 Kinds: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, Any]
@@ -65,7 +65,7 @@ def counted_columns(name: str, column: ColumnLike | None, where: Condition | Non
     """
     if column is not None:
         return (column,)
-    return () if where is None else (Computed.of(None, as_condition(name, where)),)
+    return () if where is None else (ComputedColumn.of(None, as_condition(name, where)),)
 
 
 def _check_names(name: str, columns: Sequence[Any], constants: Sequence[Any], keywords: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from sash.expressions import SQL, Computed
+from sash.expressions import SQL, call_of, where_of, word_of
 
 if TYPE_CHECKING:
     from sash.aggregates.base import Aggregate
@@ -72,12 +72,12 @@ def call_text(aggregate: Aggregate[Any]) -> str:
     """
     inner = aggregate.forms.inner
     columns = aggregate.named_columns if inner is None else aggregate.columns[:1]
-    shown = [column.call if isinstance(column, Computed) else as_literal(column) for column in columns]
+    shown = [call_of(column) for column in columns]
     shown = [*filter(None, shown), *map(as_literal, aggregate.call.constants)]
     if inner is not None:
         shown.append(repr(inner))
     shown += [f"{name}={as_literal(value)}" for name, value in aggregate.call.keywords.items()]
-    where = columns[0].where if columns and isinstance(columns[0], Computed) else None
+    where = where_of(columns[0]) if columns else None
     if where is not None:
         shown.append(f"where={as_literal(where.text) if where.kind == SQL else where.text}")
     alias = "" if aggregate.call.alias is None else f".alias({as_literal(aggregate.call.alias)})"
@@ -101,7 +101,7 @@ def result_name(aggregate: Aggregate[Any]) -> str:
     if aggregate.call.alias is not None:
         return aggregate.call.alias
     if aggregate.forms.inner is not None:
-        return f"{result_name(aggregate.forms.inner)}_per_{_word(aggregate.columns[0])}"
+        return f"{result_name(aggregate.forms.inner)}_per_{word_of(aggregate.columns[0])}"
     keywords = aggregate.call.keywords.items()
     constants = [*aggregate.call.constants, *(name if value is True else value for name, value in keywords)]
     duration = None if aggregate.time is None else str(aggregate.time.duration)
@@ -111,8 +111,4 @@ def result_name(aggregate: Aggregate[Any]) -> str:
         if isinstance(constant, Real)
         or (isinstance(constant, str) and (constant.isidentifier() or constant == duration))
     ]
-    return "_".join([aggregate.name, *map(_word, aggregate.named_columns), *shown])
-
-
-def _word(column: str) -> str:
-    return column.word if isinstance(column, Computed) else column
+    return "_".join([aggregate.name, *map(word_of, aggregate.named_columns), *shown])

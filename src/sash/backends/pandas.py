@@ -12,7 +12,6 @@ from sash.backends.base import FrameBackend, named_alike
 from sash.columns.column_types import column_type
 from sash.engine.check_columns import check_columns
 from sash.engine.needed_columns import read_computed, reads_all, source_columns
-from sash.expressions import Computed
 from sash.plan.query_spec import QuerySpec
 
 NULLABLE = {
@@ -88,7 +87,7 @@ class PandasFrame(FrameBackend):
         frame = pd.DataFrame(columns)
         rows = self._rows(query, data)
         for name in query.by:
-            dtype = None if isinstance(name, Computed) else rows[name].dtype
+            dtype = None if name in query.computed else rows[name].dtype
             if dtype is None or frame[name].dtype == dtype:
                 continue
             if hasattr(dtype, "__from_arrow__"):  # a cast of NumPy's floats would make NaN and NA one key

@@ -11,7 +11,7 @@ from sash.columns.read_column import readable
 from sash.engine.check_columns import check_columns
 from sash.engine.needed_columns import check_conditions, read_computed, reads_all, source_columns
 from sash.engine.prepare import PreparedCache
-from sash.expressions import Computed, Expression, Selection, expressions_in
+from sash.expressions import Expression, Selection, expressions_in, source_of
 from sash.options import TableOptions
 from sash.plan.query_spec import QuerySpec
 
@@ -96,7 +96,7 @@ class PolarsFrame(FrameBackend):
 
     def _type_of(self, column: str, data: Any, otherwise: Any) -> Any:
         """Return the type of a column of a query; that of SQL is known from its result alone."""
-        source = column.value if isinstance(column, Computed) else column
+        source = source_of(column)
         if isinstance(source, Expression):
             return data.head(0).select(source.source).dtypes[0] if source.kind == "Polars" else otherwise
         return data.schema[source]

@@ -20,7 +20,6 @@ from sash.cli.display import RowProgress
 from sash.cli.inputs import BATCH_ROWS, STDIN, Input, connect_duckdb, open_input
 from sash.cli.outputs import check_output, output_format, write_results
 from sash.cli.text_query import LastSelect, TextQuery, query_of_argument
-from sash.expressions import Computed
 from sash.language.source_text import quoted
 from sash.plan.query_spec import QuerySpec
 
@@ -222,7 +221,7 @@ def sort_columns(query: QuerySpec) -> tuple[list[str], str]:
 
     Rows sorted by key need the state of one key at a time. A key that is computed has no column yet.
     """
-    by_keys = bool(query.by) and not any(isinstance(name, Computed) for name in query.by)
+    by_keys = bool(query.by) and not set(query.by) & set(query.computed)
     columns = [*(query.by if by_keys else ()), query.time, *query.order_by]
     return [str(name) for name in columns if name is not None], "keys" if by_keys else "time"
 

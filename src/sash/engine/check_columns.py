@@ -12,7 +12,7 @@ from sash.aggregates.parts import varying_column
 from sash.algorithms import find_algorithm
 from sash.columns.column_types import CannotCompileError, can_be_key, column_type, has_nanoseconds, plain_type
 from sash.columns.time_probes import check_arithmetic
-from sash.expressions import Computed
+from sash.expressions import source_of
 from sash.hints import did_you_mean, list_names
 from sash.plan.query_spec import QuerySpec
 from sash.windows import Window
@@ -58,7 +58,7 @@ def check_keys(query: QuerySpec, schema: pa.Schema) -> None:
 def check_columns(query: QuerySpec, names: list[str]) -> None:
     """Raise ValueError if a column is missing or ambiguous, or if a result would have the name of a column."""
     for column in query.columns:
-        name = column.value if isinstance(column, Computed) else column
+        name = source_of(column)
         if not isinstance(name, str):
             continue  # expressions name their columns themselves
         if name not in names:
@@ -136,7 +136,7 @@ def why_interpreted(query: QuerySpec, schema: pa.Schema, *, compiled: bool) -> d
     """Return the reasons why aggregates are interpreted, as far as types decide, by the names of those that are."""
     if not compiled:
         return dict.fromkeys(query.aggregates, "compiled=False was given")
-    forms = {name: exact_form(query, one, schema) or one for name, one in query.aggregates.items()}
+    forms = {name: exact_form(query, aggregate, schema) or aggregate for name, aggregate in query.aggregates.items()}
     reasons = {name: _why(query, form, input_types(form, schema)) for name, form in forms.items()}
     return {name: reason for name, reason in reasons.items() if reason}
 

@@ -18,7 +18,7 @@ from sash.columns.column_types import column_type
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.check_columns import check_columns
 from sash.engine.select_sql import names_in, run_sql, sql_types
-from sash.expressions import SQL, Computed, Expression, expressions_in
+from sash.expressions import SQL, ComputedColumn, Expression, expressions_in, source_of
 from sash.plan.query_spec import QuerySpec
 from sash.windows.base import ALL_COLUMNS
 
@@ -30,11 +30,9 @@ NONE: Values = MappingProxyType({})
 def source_columns(query: QuerySpec, names: list[str]) -> list[str]:
     """Return the columns of the data that a query reads, also those that expressions read. Raise ValueError for wrong text."""
     needed: dict[str, None] = {}
-    for name in query.columns:
-        if not isinstance(name, Computed):
-            needed[name] = None
-        elif isinstance(name.value, str):
-            needed[name.value] = None
+    for source in map(source_of, query.columns):
+        if isinstance(source, str):
+            needed[source] = None
     lower_case = {name: name.lower() for name in names}
     for expression in expressions_in(query.computed):
         if expression.kind == "Arrow":
@@ -67,7 +65,7 @@ def with_computed(query: QuerySpec, table: pa.Table, native: Values = NONE, name
     return widened
 
 
-def _column(column: Computed, table: pa.Table, values: Values) -> pa.ChunkedArray:
+def _column(column: ComputedColumn, table: pa.Table, values: Values) -> pa.ChunkedArray:
     mask = None if column.where is None else values[column.where]
     if mask is not None and mask.type == pa.null():
         mask = mask.cast(pa.bool_())

@@ -263,9 +263,9 @@ def _nodes(tree: Any, ctes: frozenset[str]) -> Iterator[tuple[dict[str, Any], fr
             yield from _nodes(branch, ctes)
     if not isinstance(tree, dict):
         return
-    own = tree.get("cte_map")
-    if isinstance(own, dict):
-        ctes |= {str(member["key"]).lower() for member in own.get("map", ())}
+    cte_map = tree.get("cte_map")
+    if isinstance(cte_map, dict):
+        ctes |= {str(member["key"]).lower() for member in cte_map.get("map", ())}
     if "cte_name" in tree:
         ctes |= {str(tree["cte_name"]).lower()}
     if "ctename" in tree:
@@ -277,13 +277,13 @@ def _nodes(tree: Any, ctes: frozenset[str]) -> Iterator[tuple[dict[str, Any], fr
 
 def _refusal(node: Mapping[str, Any], known: set[str] | frozenset[str]) -> str | None:
     """Return why a query must not have a node; None if it may."""
-    kind = node.get("type")
-    if isinstance(kind, str) and "class" not in node:
-        if kind.endswith("_NODE") and kind not in QUERIES:
+    node_type = node.get("type")
+    if isinstance(node_type, str) and "class" not in node:
+        if node_type.endswith("_NODE") and node_type not in QUERIES:
             return "The text must be one SELECT: it cannot change data."
-        if kind.endswith("_REF") and kind not in TABLES:
+        if node_type.endswith("_REF") and node_type not in TABLES:
             return f"DESCRIBE, SHOW and SUMMARIZE are not supported. {ADVICE}"
-    if kind == "BASE_TABLE":
+    if node_type == "BASE_TABLE":
         path = [str(part) for part in node.get("qualified_name", {}).get("path", [node.get("table_name", "")])]
         if len(path) != 1 or path[0].lower() not in known:
             return f"There is no table {'.'.join(path)}. {ADVICE}"
@@ -291,7 +291,7 @@ def _refusal(node: Mapping[str, Any], known: set[str] | frozenset[str]) -> str |
         name = str(node.get("function_name", ""))
         if len(node.get("qualified_name", {}).get("path", [])) > 1 or REFUSED.match(name):
             return f"The function {name} is not available: a query reads only the data that FROM names. {ADVICE}"
-    if kind == "TABLE_FUNCTION":
+    if node_type == "TABLE_FUNCTION":
         name = str(node.get("function", {}).get("function_name", ""))
         if name.lower() not in TABLE_FUNCTIONS:
             return f"The function {name} is not available in FROM, which has {', '.join(TABLE_FUNCTIONS)}. {ADVICE}"

@@ -50,7 +50,7 @@ def entry_columns(query: QuerySpec, names: Iterable[str]) -> dict[str, list[str]
         for name, aggregate in results_of(query).items()
         if aggregate.call.entry_names
     }
-    check_free([one for columns in found.values() for one in columns], names)
+    check_free([column for columns in found.values() for column in columns], names)
     return found
 
 
@@ -72,7 +72,7 @@ def widen(query: QuerySpec, table: pa.Table, names: Iterable[str] = ()) -> pa.Ta
     columns: dict[str, Any] = {}
     for name, aggregate in results_of(query).items():
         if name in entries:
-            columns |= {one: pc.list_element(table[name], place) for place, one in enumerate(entries[name])}
+            columns |= {entry: pc.list_element(table[name], place) for place, entry in enumerate(entries[name])}
         elif aggregate.forms.inner is not None:
             of_values = dict(_by_value(name, table[name], aggregate.forms.inner.result.empty))
             check_free([*of_values], [*named, *columns])
@@ -116,4 +116,4 @@ def widen_schema(query: QuerySpec, schema: pa.Schema) -> pa.Schema:
 def wide_names(query: QuerySpec, names: Iterable[str]) -> list[str]:
     """Return the columns that stand for some columns of the results."""
     entries: Mapping[str, list[str]] = entry_columns(query, ())
-    return [one for name in names for one in entries.get(name, [name])]
+    return [column for name in names for column in entries.get(name, [name])]

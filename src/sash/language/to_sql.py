@@ -18,7 +18,7 @@ from sash import windows
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.durations import LONG_NAMES
-from sash.expressions import SQL, Computed
+from sash.expressions import SQL, Expression, computed_in, expressions_in, source_of
 from sash.language.aggregate_names import REGISTERED, SWAPPED, plain
 from sash.language.clause import EXCLUDED
 from sash.language.grammar import WindowSql, is_name
@@ -84,12 +84,12 @@ def _is_read_as_name(word: str) -> bool:
 
 def key_text(name: str) -> str:
     """Return a key: a column, or SQL."""
-    if not isinstance(name, Computed):
+    source = source_of(name)
+    if not isinstance(source, Expression):
         return name_text(name)
-    kind = getattr(name.value, "kind", SQL)
-    if kind != SQL:
-        raise _no_text(f"{name.value!r} is an expression of {kind}", "Use sash.expr.")
-    return str(getattr(name.value, "text", name))
+    if source.kind != SQL:
+        raise _no_text(f"{source!r} is an expression of {source.kind}", "Use sash.expr.")
+    return source.text
 
 
 def _no_text(problem: str, advice: str) -> ValueError:
@@ -149,10 +149,9 @@ def aggregate_text(aggregate: Aggregate[Any]) -> str:
     """Return an aggregate as SQL calls it. Raise ValueError if SQL does not know it."""
     if not aggregate.is_built_in and plain(aggregate.name) not in REGISTERED:
         raise _no_text(f"{aggregate!r} is an aggregate of yours", "Register it: sash.register(…).")
-    for column in aggregate.columns:
-        for expression in column.expressions if isinstance(column, Computed) else ():
-            if expression.kind != SQL:
-                raise _no_text(f"{expression!r} is an expression of {expression.kind}", "Use sash.expr.")
+    for expression in expressions_in(computed_in(aggregate.columns)):
+        if expression.kind != SQL:
+            raise _no_text(f"{expression!r} is an expression of {expression.kind}", "Use sash.expr.")
     return _call_text(_call_of(aggregate))
 
 

@@ -9,7 +9,7 @@ from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, with_fields
 from sash.aggregates.naming import result_name
 from sash.durations import read_duration
-from sash.expressions import Computed, as_key
+from sash.expressions import ComputedColumn, as_key, is_computed
 from sash.windows import Window
 
 
@@ -67,17 +67,17 @@ def _tell_apart(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggregate
 
     Names that differ in case alone are different too, as Spark ignores case.
     """
-    known: dict[str, Computed] = {}
+    known: dict[str, ComputedColumn] = {}
 
     def unique(column: str) -> str:
-        if not isinstance(column, Computed):
+        if not is_computed(column):
             return column
         name, number = str(column), 1
         other = known.setdefault(name.lower(), column)
         while str(other) != name or (other.value, other.where) != (column.value, column.where):
             number += 1
             name = f"{column} ({number})"
-            column = Computed(name, column.value, column.where)
+            column = column.renamed(name)
             other = known.setdefault(name.lower(), column)
         return other
 

@@ -10,7 +10,7 @@ from typing import Any
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, find_algorithm
 from sash.durations import Duration, DurationLike, TimeUnit, read_duration
-from sash.expressions import Computed
+from sash.expressions import ComputedColumn, computed_in
 from sash.hints import did_you_mean
 from sash.plan.choose import OBJECTIVES
 from sash.plan.query_arguments import over_time, read_aggregates, read_columns, read_keys, read_time, read_windows
@@ -105,13 +105,13 @@ class QuerySpec:
         aggregates = {}
         for name, aggregate in self.aggregates.items():
             aggregates[name] = aggregate.over(tuple(names.get(column, column) for column in aggregate.named_columns))
-        by = tuple(name.done() if isinstance(name, Computed) else name for name in self.by)
+        by = tuple(names.get(name, name) for name in self.by)
         return replace(self, aggregates=aggregates, by=by)
 
     @cached_property
-    def computed(self) -> list[Computed]:
+    def computed(self) -> list[ComputedColumn]:
         """The columns that are computed from others before the query runs."""
-        return [name for name in self.columns if isinstance(name, Computed)]
+        return computed_in(self.columns)
 
     @cached_property
     def columns(self) -> list[str]:

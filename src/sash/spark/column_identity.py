@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
-from sash.expressions import Computed, Expression
+from sash.expressions import ComputedColumn, Expression
 from sash.kernels.function_identity import UnknownContentError, identify
 from sash.plan.query_spec import QuerySpec
 from sash.spark.column_tree import Tree, UnknownExpressionError, read_column, show
@@ -44,12 +44,12 @@ def identify_columns(query: QuerySpec, frame: DataFrame) -> Identified:
     if not computed:
         return Identified(query)
     identities = {column: _identity(column, frame) for column in computed}
-    keys = {str(name): identities[name][0] for name in query.by if isinstance(name, Computed) and name in identities}
-    names: dict[str, Computed] = {}
+    keys = {str(column): title for column, (title, _) in identities.items() if column in query.by}
+    names: dict[str, ComputedColumn] = {}
     for column, (title, hashed) in identities.items():
         alike = {others for other, others in identities.values() if other == title}
         name = title if len(alike) == 1 else f"{title} {hashed}"
-        names[column] = Computed(name, column.value, column.where)
+        names[column] = column.renamed(name)
     aggregates = {
         name: aggregate.over(tuple(names.get(column, column) for column in aggregate.named_columns))
         for name, aggregate in query.aggregates.items()
@@ -62,7 +62,7 @@ def identify_columns(query: QuerySpec, frame: DataFrame) -> Identified:
     return Identified(replace(query, aggregates=aggregates), keys, functions)
 
 
-def _identity(column: Computed, frame: DataFrame) -> tuple[str, str]:
+def _identity(column: ComputedColumn, frame: DataFrame) -> tuple[str, str]:
     """Return what identifies a computed column: its expressions, shortened, with a hash of their plans; and a hash of its functions.
 
     The hash of the Python functions is empty if there are none. Raise ValueError if an expression cannot be identified.

@@ -18,7 +18,7 @@ from sash.aggregates.naming import as_literal
 from sash.aggregates.sql import quote
 from sash.engine.check_columns import check_columns
 from sash.engine.select_sql import READERS, format_of
-from sash.expressions import SQL, Computed, Expression, Order, Selection, expressions_in, in_case
+from sash.expressions import SQL, ComputedColumn, Expression, Order, Selection, expressions_in, in_case, source_of
 from sash.plan.query_spec import QuerySpec
 from sash.windows.base import ALL_COLUMNS
 
@@ -52,7 +52,7 @@ def in_own_case(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, dict[
     if not ignores_case(frame):
         return frame, {}
     own_names: dict[str, str] = {}
-    origins = (column.value if isinstance(column, Computed) else column for column in declared.columns)
+    origins = map(source_of, declared.columns)
     names = list(dict.fromkeys(origin for origin in origins if isinstance(origin, str)))
     for name in names:
         alike = [other for other in frame.columns if other.lower() == name.lower()]
@@ -84,7 +84,7 @@ def with_computed(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, Que
     return frame.select("*", *added), declared.as_computed()
 
 
-def _column(computed: Computed, columns: dict[Expression, Column]) -> Column:
+def _column(computed: ComputedColumn, columns: dict[Expression, Column]) -> Column:
     if isinstance(computed.value, Expression):
         value = columns[computed.value]
     else:

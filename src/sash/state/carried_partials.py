@@ -47,7 +47,7 @@ Stored = tuple[int, Part, list[npt.NDArray[Any]]]
 def parts_of(prepared: Prepared) -> list[list[Part]]:
     """Return the parts of the partials of each pass, as a state stores them; found once for a prepared query."""
     if PARTS not in prepared.derived:
-        prepared.derived[PARTS] = [_parts(one, prepared.kinds) for one in prepared.plan.passes]
+        prepared.derived[PARTS] = [_parts(plan_pass, prepared.kinds) for plan_pass in prepared.plan.passes]
     parts: list[list[Part]] = prepared.derived[PARTS]
     return parts
 
@@ -66,8 +66,8 @@ def _parts(plan_pass: Pass, kinds: dict[str, str]) -> list[Part]:
     return parts
 
 
-def _is_same(one: Aggregate[Any], other: Aggregate[Any]) -> bool:
-    return one.lift is other.lift and one.combine is other.combine
+def _is_same(form: Aggregate[Any], host: Aggregate[Any]) -> bool:
+    return form.lift is host.lift and form.combine is host.combine
 
 
 def carry_partials(prepared: Prepared, arrays: Arrays, stored: Sequence[Sequence[Sequence[Any]]]) -> Arrays:
@@ -89,11 +89,10 @@ def carry_partials(prepared: Prepared, arrays: Arrays, stored: Sequence[Sequence
         for part, count in zip(parts, _field_counts(like.shape, len(parts)), strict=True):
             source, found = _find(part, known, count)
             fields += found
-        kinds = [field.dtype for field in like.fields]
         carried[f"shape {number}"] = np.frombuffer(json.dumps(like.shape).encode(), np.uint8)
         carried[f"values {number}"] = arrays[f"values {source}"]
-        for place, (field, kind) in enumerate(zip(fields, kinds, strict=True)):
-            carried[f"field {number} {place}"] = field.astype(kind)
+        for place, (field, empty_field) in enumerate(zip(fields, like.fields, strict=True)):
+            carried[f"field {number} {place}"] = field.astype(empty_field.dtype)
     return carried
 
 
@@ -108,7 +107,7 @@ def _fields_of_parts(arrays: Arrays, number: int, parts: int) -> Iterator[list[n
 
 def _field_counts(shape: Shape, parts: int) -> list[int]:
     """Return how many fields each part of a partial has."""
-    return [len(PartialLayout(own).fields) for own in ([shape] if parts == 1 else shape)]
+    return [len(PartialLayout(shape_of_part).fields) for shape_of_part in ([shape] if parts == 1 else shape)]
 
 
 def _find(part: Part, known: Sequence[Stored], count: int) -> tuple[int, list[npt.NDArray[Any]]]:

@@ -77,11 +77,11 @@ def nullable_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _nullable(field: pa.Field) -> pa.Field:
-    kind = field.type
-    if pa.types.is_struct(kind):
-        kind = pa.struct([_nullable(part) for part in kind])
-    elif pa.types.is_list(kind):
-        kind = pa.list_(_nullable(kind.value_field))
-    elif pa.types.is_map(kind):
-        kind = pa.map_(kind.key_field, _nullable(kind.item_field))
-    return pa.field(field.name, kind)
+    dtype = field.type
+    if pa.types.is_struct(dtype):
+        dtype = pa.struct([_nullable(member) for member in dtype])
+    elif pa.types.is_list(dtype):
+        dtype = pa.list_(_nullable(dtype.value_field))
+    elif pa.types.is_map(dtype):
+        dtype = pa.map_(dtype.key_field, _nullable(dtype.item_field))
+    return pa.field(field.name, dtype)

@@ -1,6 +1,6 @@
 """Evolution: the state of a query for another one, which has other aggregates or windows.
 
-    arrays of the old query ──► which are kept? ──► EvolvedStates of the new query, with the kept part of the arrays
+    arrays of the old query ──► which are kept? ──► WindowStates of the new query, with the kept part of the arrays
 
 An aggregate or a window is kept if its name and its definition stay the same. Everything else about a query must stay.
 """
@@ -10,22 +10,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, count, takewhile
 from typing import Any, NamedTuple
-
-import pyarrow as pa
 
 from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
-from sash.state.carried_partials import carry_partials
-from sash.state.codec import read_table, table_bytes
-from sash.state.evolved_states import EvolvedStates, Handover, Leaf, NewResult, Node, StateOf, new_leaf
 from sash.state.fingerprint import AGGREGATES, CODE, KEYS, WINDOWS, Fingerprint, changed_functions, changes
-from sash.state.slice_state import SliceState
-from sash.state.state_log import arrays_by_group, as_slices, rows_and_slices
-from sash.state.stored_items import StoredItems
+from sash.state.handover import StateOf, read_description
+from sash.state.known_since import KnownSince, NewResult
+from sash.state.state_log import arrays_by_group
 from sash.state.window_states import WINDOWS as NAMES
-from sash.state.window_states import StateOptions
+from sash.state.window_states import StateOptions, WindowStates
+from sash.windows.base import NEVER
 
 MAY_CHANGE = (AGGREGATES, WINDOWS, CODE, "columns", "state")
 
@@ -58,7 +55,7 @@ def stored_state(arrays: Arrays, header: Mapping[str, Any]) -> StoredState:
 
 def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
     """Raise ValueError if two queries differ in more than their aggregates and windows."""
-    fixed_then, fixed_now = ({part: one[part] for part in one if part not in MAY_CHANGE} for one in (then, now))
+    fixed_then, fixed_now = ({part: query[part] for part in query if part not in MAY_CHANGE} for query in (then, now))
     found = changes(fixed_then, fixed_now) + changed_functions(then, now, (KEYS,))
     types_then, types_now = then.get("columns", {}), now.get("columns", {})
     found += [
@@ -66,7 +63,7 @@ def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
         for name in types_now
         if types_then.get(name, types_now[name]) != types_now[name]
     ]
-    slicing_then, slicing_now = (_slicing(one) for one in (then, now))
+    slicing_then, slicing_now = (_slicing(query) for query in (then, now))
     if slicing_then and slicing_now and slicing_then != slicing_now:
         found.append(f"slicing: {slicing_then} became {slicing_now}")
     if found:
@@ -77,8 +74,8 @@ def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
 
 
 def _slicing(query: Fingerprint) -> str:
-    kinds = str(query.get("state", "")).split(", ")
-    return kinds[-1] if kinds[-1] not in ("rows", "slices", "prefixes") else ""
+    last = str(query.get("state", "")).split(", ")[-1]
+    return last if last not in ("rows", "slices", "prefixes") else ""
 
 
 def kept_names(then: Fingerprint, now: Fingerprint, part: str) -> list[str]:
@@ -94,88 +91,115 @@ def kept_names(then: Fingerprint, now: Fingerprint, part: str) -> list[str]:
     return [name for name in new if old.get(name) == new[name] and codes[0].get(name) == codes[1].get(name)]
 
 
-def evolve(prepared: Prepared, options: StateOptions, stored: StoredState, now: Fingerprint) -> EvolvedStates:
+def evolve(prepared: Prepared, options: StateOptions, stored: StoredState, now: Fingerprint) -> WindowStates:
     """Return the states of a query that continues from the state of another one.
 
     Raise ValueError if something new could never have a result. `check_evolves` has compared the queries.
     """
-    return Evolution(prepared, options, stored, now).states()
+    evolution = Evolution(prepared, stored, now)
+    groups = evolution.groups()
+    evolved = [[state.of for state in group] for group in groups]
+    states = WindowStates(prepared, options.mode, forget=options.forget, evolved=evolved)
+    for state, (_, arrays, partials) in zip(states.states, chain.from_iterable(groups), strict=True):
+        if arrays:
+            state.continue_from(arrays, partials, evolution.windows)
+    return states
+
+
+class EvolvedState(NamedTuple):
+    """A state of the newer query, and the arrays of the stored state that it continues from."""
+
+    of: StateOf
+    arrays: Arrays | None = None
+    partials: Sequence[Any] = ()
 
 
 class Evolution:
     """The change from an older query to a newer one."""
 
-    def __init__(self, prepared: Prepared, options: StateOptions, stored: StoredState, now: Fingerprint) -> None:
+    def __init__(self, prepared: Prepared, stored: StoredState, now: Fingerprint) -> None:
         self.prepared = prepared
-        self.options = options
-        self.stored = stored
         self.windows = kept_names(stored.query, now, WINDOWS)
         self.aggregates = kept_names(stored.query, now, AGGREGATES)
         self.every = list(prepared.query.aggregates)
         self.new_aggregates = [name for name in self.every if name not in self.aggregates]
         self.at = max(stored.watermark, stored.newest + 1)
         """The evolution: rows at or after this time have not arrived yet."""
-        self.groups = dict(arrays_by_group(stored.arrays))
+        self.stored = self._stored_groups(stored)
 
-    def states(self) -> EvolvedStates:
-        """Return the states of the newer query."""
-        made: list[Node] = []
-        for part in stream_plan(self.prepared).groups:
-            names = list(part.query.windows)
-            if all(part.plan.windows[name].is_time for name in names):
-                made.append(self._of_time(names))
+    def _stored_groups(self, stored: StoredState) -> list[list[EvolvedState]]:
+        """Return the stored states of each group of windows, the oldest first."""
+        arrays = dict(arrays_by_group(stored.arrays))
+        if stored.described is not None:
+            groups = [read_description(described) for described in stored.described]
+        else:
+            every = list(stored.query[AGGREGATES])
+            names = [_windows(arrays.get(number, {})) for number in range(max(arrays, default=-1) + 1)]
+            rest: dict[Any, list[str]] = {}  # a group without state has no arrays
+            for name in self.windows:
+                if name not in chain.from_iterable(names):
+                    rest.setdefault(self.prepared.plan.windows[name].lateness.rule, []).append(name)
+            groups = [[StateOf(windows, every)] for windows in (*names, *rest.values())]
+        partials = dict(enumerate(stored.partials))
+        numbers = count()
+        return [
+            [EvolvedState(of, arrays.get(number := next(numbers)), partials.get(number, ())) for of in states]
+            for states in groups
+        ]
+
+    def groups(self) -> list[list[EvolvedState]]:
+        """Return the states of each group of windows of the newer query, the oldest first."""
+        groups: list[list[EvolvedState]] = []
+        for group in stream_plan(self.prepared).groups:
+            names = list(group.query.windows)
+            if all(group.plan.windows[name].is_time for name in names):
+                groups.append(self._of_time(names))
             else:
-                made += self._of_rows(names)
-        return EvolvedStates(self.prepared, self.options, made)
+                groups += ([state] for state in self._of_rows(names))
+        return groups
 
-    def _of_time(self, names: list[str]) -> Node:
-        """Return the state of windows of time: a newer one beside the older one, if something is new."""
-        older = self._restricted(names)
-        kept = [] if older is None else [name for name in names if name in self.windows]
-        if older is not None and kept == names and not self.new_aggregates:
+    def _of_time(self, names: list[str]) -> list[EvolvedState]:
+        """Return the states of windows of time: the older ones, and a newer one if something is new."""
+        older = self._kept(names)
+        kept = [name for name in names if older and name in self.windows]
+        if older and kept == names and not self.new_aggregates:
             return older
-        first = self._first_known(names, self.at)
-        if (
-            older is not None
-        ):  # it knows which windows began before; a window that it does not know is not known later either
-            first |= {name: max(self.at, older.first_start(name)) for name in kept}
-        newer = new_leaf(self.prepared, self.options, StateOf(names, self.every, self.at, first))
-        return newer if older is None else Handover(older, newer, self.at)
+        # The oldest state knows which windows began before; a window that it does not know is not known later either.
+        first = self._first_known(names) | {name: max(self.at, _first_start(older, name)) for name in kept}
+        return [*older, EvolvedState(StateOf(names, self.every, KnownSince(self.at, first)))]
 
-    def _first_known(self, names: list[str], at: int) -> dict[str, int]:
-        """Return by window when the first one begins of which no row came before a time.
+    def _first_known(self, names: list[str]) -> dict[str, int]:
+        """Return by window when the first one begins of which no row came before the evolution.
 
         A session that begins within its gap after that time may have begun before.
         """
-        cuts = {name: self.prepared.plan.windows[name].cuts for name in names}
-        return {name: at + ((own and own.gap(self.prepared.unit)) or 0) for name, own in cuts.items()}
+        unit, windows = self.prepared.unit, self.prepared.plan.windows
+        gaps = {name: (cuts := windows[name].cuts) and cuts.gap(unit) for name in names}
+        return {name: self.at + (gap or 0) for name, gap in gaps.items()}
 
-    def _of_rows(self, names: list[str]) -> list[Node]:
+    def _of_rows(self, names: list[str]) -> list[EvolvedState]:
         """Return the states of windows that follow the order of rows: the older ones, whose rows lack what is new."""
         kept = [name for name in names if name in self.windows]
+        stored = chain.from_iterable(self.stored)
         if self.prepared.query.per_row:  # a row has one result for all windows, so they share a state
             self._check_frames(kept)
-            of = next(iter(self._stored_states()), StateOf(names, self.every))
-            return [self._with_new(of, names, 0)]
-        made: list[Node] = []
-        for number, of in enumerate(self._stored_states()):
-            if own := [name for name in of.windows if name in kept]:
-                made.append(self._with_new(of, own, number))
+            return [self._with_new(next(stored, EvolvedState(StateOf(names, self.every))), names)]
+        in_state = [(state, [name for name in state.of.windows if name in kept]) for state in stored]
+        states = [self._with_new(state, windows) for state, windows in in_state if windows]
         if others := [name for name in names if name not in kept]:
-            made.append(new_leaf(self.prepared, self.options, StateOf(others, self.every, self.at)))
-        return made
+            states.append(EvolvedState(StateOf(others, self.every, KnownSince(self.at))))
+        return states
 
-    def _with_new(self, of: StateOf, windows: list[str], number: int) -> Leaf:
+    def _with_new(self, state: EvolvedState, windows: list[str]) -> EvolvedState:
         """Return a stored state with new aggregates and windows, whose results are null while they hold rows before the evolution."""
+        known = state.of.known
+        older = [
+            replace(new, aggregates=[name for name in new.aggregates if name in self.aggregates]) for new in known.new
+        ]
         new_windows = [name for name in windows if name not in self.windows]
-        new = [replace(one, aggregates=self._still(one.aggregates)) for one in of.new]
-        new = [*new, NewResult(self.at, self.new_aggregates, new_windows)]
-        new = [one for one in new if one.aggregates or set(one.windows) & set(windows)]
-        leaf = new_leaf(self.prepared, self.options, replace(of, windows=windows, aggregates=self.every, new=new))
-        return self._fill(leaf, number)
-
-    def _still(self, aggregates: list[str]) -> list[str]:
-        return [name for name in aggregates if name in self.aggregates]
+        new = [*older, NewResult(self.at, self.new_aggregates, new_windows)]
+        known = replace(known, new=[entry for entry in new if entry.aggregates or set(entry.windows) & set(windows)])
+        return state._replace(of=StateOf(windows, self.every, known))
 
     def _check_frames(self, kept: list[str]) -> None:
         """Raise ValueError if a new result per row would be null forever, or for an unknown time."""
@@ -192,121 +216,30 @@ class Evolution:
 
     # -- older states ------------------------------------------------------------------------------------------------
 
-    def _stored_states(self) -> list[StateOf]:
-        """Return of what each stored state is, in the order of their numbers."""
-        if self.stored.described is not None:
-            return [of for one in self.stored.described for of in _all_of(one)]
-        every = list(self.stored.query[AGGREGATES])
-        numbers = range(max(self.groups, default=-1) + 1)
-        found = [StateOf(_windows(self.groups.get(number, {})), every) for number in numbers]
-        known = {name for of in found for name in of.windows}
-        rest: dict[Any, list[str]] = {}  # a group without state has no arrays
-        for name in self.windows:
-            if name not in known:
-                rest.setdefault(self.prepared.plan.windows[name].lateness.rule, []).append(name)
-        return [*found, *(StateOf(names, every) for names in rest.values())]
+    def _kept(self, names: list[str]) -> list[EvolvedState]:
+        """Return the stored states of some windows of time, with what the newer query has of them.
 
-    def _restricted(self, names: list[str]) -> Node | None:
-        """Return the kept part of the stored state of some windows, with its content; None if nothing of it is kept."""
-        if self.stored.described is None:
-            for number, of in enumerate(self._stored_states()):
-                # A window that is new under its old name may be in the part of other windows now.
-                if set(of.windows) & set(names) & set(self.windows) and self._keeps(of):
-                    return self._fill(self._kept_leaf(of), number)
-            return None
-        number = 0
-        for one in self.stored.described:
-            own = _all_of(one)
-            if any(set(of.windows) & set(names) & set(self.windows) for of in own):
-                return self._kept_node(one, number)
-            number += len(own)
-        return None
-
-    def _kept_node(self, described: Mapping[str, Any], number: int, *, is_older: bool = False) -> Node | None:
-        """Return the kept part of stored states; `number` is that of the first.
-
-        An older state says which windows there are, so it stays while a newer one has something that is kept, even without aggregates.
+        An older state says which windows there are. So it stays while the newest one has something that is kept, even without aggregates.
         """
-        if "at" not in described:
-            [of] = _all_of(described)
-            return self._fill(self._kept_leaf(of), number) if self._keeps(of, is_older=is_older) else None
-        newer = self._kept_node(described["newer"], number + len(_all_of(described["older"])), is_older=is_older)
-        if newer is None:  # it has all windows and aggregates of the older one
-            return None
-        assert isinstance(newer, Leaf)
-        older = self._kept_node(described["older"], number, is_older=True)
-        if older is None:
-            return newer
-        return Handover(older, newer, described["at"]) if _adds(newer, older) else older
+        # A window that is new under its old name may be in the state of other windows.
+        kept = set(names) & set(self.windows)
+        stored = next((group for group in self.stored if any(kept & set(state.of.windows) for state in group)), [])
+        if not stored or not set(stored[-1].of.aggregates) & set(self.aggregates):
+            return []
+        newest_first = [self._kept_part(state) for state in reversed(stored)]
+        return [*takewhile(lambda state: state.of.windows, newest_first)][::-1]
 
-    def _keeps(self, of: StateOf, *, is_older: bool = False) -> bool:
-        """Return whether a state has kept windows, with kept aggregates unless a newer state has them."""
-        has_aggregates = is_older or bool(set(of.aggregates) & set(self.aggregates))
-        return has_aggregates and bool(set(of.windows) & set(self.windows))
-
-    def _kept_leaf(self, of: StateOf) -> Leaf:
+    def _kept_part(self, state: EvolvedState) -> EvolvedState:
+        of = state.of
         windows = [name for name in self.prepared.query.windows if name in of.windows and name in self.windows]
         aggregates = [name for name in self.aggregates if name in of.aggregates]
-        since = {name: time for name, time in of.emits_since.items() if name in windows}
-        return new_leaf(
-            self.prepared, self.options, replace(of, windows=windows, aggregates=aggregates, emits_since=since)
-        )
-
-    def _fill(self, leaf: Leaf, number: int) -> Leaf:
-        """Return a state with the content of a stored one."""
-        arrays = self.groups.get(number, {})
-        if arrays:
-            parts = self.stored.partials[number] if number < len(self.stored.partials) else []
-            fill(leaf.state, leaf.state.prepared, arrays, parts, set(self.windows))
-        return leaf
+        since = {name: time for name, time in of.known.emits_since.items() if name in windows}
+        return state._replace(of=StateOf(windows, aggregates, replace(of.known, emits_since=since)))
 
 
-def fill(state: StoredItems, prepared: Prepared, arrays: Arrays, parts: Sequence[Any], kept: set[str]) -> None:
-    """Give a state the content of a stored one, which may have other columns, partials and windows."""
-    own, slices = rows_and_slices(arrays)
-    if "rows" not in own:
-        if not isinstance(state, SliceState):
-            raise ValueError("The state holds slices, but the changed query needs rows. Use a new checkpoint.")
-        state.from_arrays(as_slices(carry_partials(prepared, slices, parts)))
-        state.is_too_fine = True
-        return
-    rows = with_schema(read_table(own["rows"]), prepared.schema)
-    if isinstance(state, SliceState):
-        state.add_rows(rows)
-        return
-    own = {**own, "rows": table_bytes(rows)}
-    keys = len(own["sizes"])
-    for name, window in prepared.plan.windows.items():
-        if name not in kept:
-            own |= {f"memory {name} {part}": window.memory.encode(new) for part, new in window.memory.new(keys).items()}
-    if slices and state.stores_partials:
-        own |= as_slices(carry_partials(prepared, slices, parts))
-    state.from_arrays(own)
-
-
-def with_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the columns of a schema; those that it lacks are null.
-
-    >>> with_schema(pa.table({"a": [1], "b": [2]}), pa.schema({"b": pa.int64(), "c": pa.string()})).to_pylist()
-    [{'b': 2, 'c': None}]
-    """
-    columns = [
-        table[one.name].cast(one.type) if one.name in table.column_names else pa.nulls(len(table), one.type)
-        for one in schema
-    ]
-    return pa.table(columns, schema=pa.schema([pa.field(one.name, one.type) for one in schema])).cast(schema)
-
-
-def _adds(newer: Leaf, older: Node) -> bool:
-    """Return whether a state has windows or aggregates that an older one lacks; the newest part of that one has all of them."""
-    known = older.leaves[-1].of
-    return not (set(newer.of.windows) <= set(known.windows) and set(newer.of.aggregates) <= set(known.aggregates))
-
-
-def _all_of(described: Mapping[str, Any]) -> list[StateOf]:
-    if "at" in described:
-        return [*_all_of(described["older"]), *_all_of(described["newer"])]
-    return [StateOf(**{**described, "new": [NewResult(**new) for new in described.get("new", ())]})]
+def _first_start(group: Sequence[EvolvedState], window: str) -> int:
+    """Return the time from which on the oldest state that has a window emits it."""
+    return next((of.known.emits_since.get(window, NEVER) for of, *_ in group if window in of.windows), NEVER)
 
 
 def _windows(arrays: Arrays) -> list[str]:

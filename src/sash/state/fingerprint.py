@@ -42,7 +42,7 @@ def fingerprint_query(
     functions = functions or {}
     keys = {name: functions[name] for name in declared.by if name in functions}
     return {
-        AGGREGATES: {name: _aggregate(one) for name, one in declared.aggregates.items()},
+        AGGREGATES: {name: _aggregate(aggregate) for name, aggregate in declared.aggregates.items()},
         WINDOWS: {name: window.standard_text for name, window in declared.windows.items()},
         "by": list(declared.by),
         "time": declared.time,
@@ -52,7 +52,9 @@ def fingerprint_query(
         CODE: {
             "python": sys.implementation.cache_tag,
             "aggregates": {
-                name: code for name, one in declared.aggregates.items() if (code := _aggregate_code(one, functions))
+                name: code
+                for name, aggregate in declared.aggregates.items()
+                if (code := _aggregate_code(aggregate, functions))
             },
             "windows": {name: code for name, window in declared.windows.items() if (code := _window_code(window))},
             **({KEYS: keys} if keys else {}),
@@ -157,9 +159,9 @@ def _aggregate_code(aggregate: Aggregate[Any], functions: Mapping[str, str]) -> 
 
     Lower is not part of the state, so it may change.
     """
-    own = "" if aggregate.is_built_in else identify(aggregate.lift, aggregate.combine)
+    code = "" if aggregate.is_built_in else identify(aggregate.lift, aggregate.combine)
     computed = [functions[column] for column in aggregate.columns if column in functions]
-    return identify(own, *computed) if computed else own
+    return identify(code, *computed) if computed else code
 
 
 def _window_code(window: Window) -> str:

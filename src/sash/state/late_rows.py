@@ -70,14 +70,14 @@ class LateRows:
         """Return results with the late rows since the last call after them; as they are if late rows are not kept."""
         if self.choice != "keep":
             return results
-        kind = pa.struct(list(self._schema))
+        dtype = pa.struct(list(self._schema))
         results = pa.table(results.columns, schema=pa.schema([field.with_nullable(True) for field in results.schema]))
-        parts = [results.append_column(pa.field(LATE, kind), pa.nulls(len(results), kind))]
+        tables = [results.append_column(pa.field(LATE, dtype), pa.nulls(len(results), dtype))]
         for rows in self._kept:
             columns = [to_arrow(column) for column in rows.columns]
-            parts.append(pa.table({LATE: pa.StructArray.from_arrays(columns, fields=list(self._schema))}))
+            tables.append(pa.table({LATE: pa.StructArray.from_arrays(columns, fields=list(self._schema))}))
         self._kept = []
-        return pa.concat_tables(parts, promote_options="default")
+        return pa.concat_tables(tables, promote_options="default")
 
 
 def check_late(query: QuerySpec, late: str | None, columns: Iterable[str], *, ignore_case: bool = False) -> None:

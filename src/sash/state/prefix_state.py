@@ -23,14 +23,14 @@ from sash.engine.evaluate import Evaluated, evaluate
 from sash.engine.keys import KeyOrder
 from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key, cut_each_row, merge
 from sash.state.codec import as_schema
-from sash.state.lives import Lives, split_lives
+from sash.state.key_epochs import KeyEpochs, split_epochs
 from sash.state.row_state import RowState
 from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
 from sash.windows.base import NEVER, Ints, Span
 
-LIFE = " life"
-"""The column of keys that numbers their lives, while prefixes and rows are brought together."""
+EPOCH = " epoch"
+"""The column of keys that numbers their epochs, while prefixes and rows are brought together."""
 
 
 class PrefixState(RowState):
@@ -42,15 +42,14 @@ class PrefixState(RowState):
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
         table = pa.concat_tables([self.rows, as_schema(batch.table, self.rows.schema)])
-        lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
-        block, span = lives.block, self._span(lives, batch)
-        items = self._with_prefixes(lives)
+        epochs = split_epochs(prepared.block(table, self.dropped), self.forget, batch.watermark)
+        block, span = epochs.block, self._span(epochs, batch)
+        items = self._with_prefixes(epochs)
         has_prefix = items.sizes
         has_prefix[: block.keys] -= np.diff(block.firsts)
         of_items = _with_context(span, has_prefix, batch)
         evaluated = evaluate(prepared, items, of_items)
-        if self.since is not None:
-            evaluated = self.since.without_older(prepared, block, span, evaluated)
+        evaluated = self.known.known_results(prepared, block, span, evaluated)
         results = with_input_rows(prepared, block, span, evaluated)
         rest = np.maximum(self._rest(items, of_items, evaluated), items.firsts[:-1] + has_prefix)
         is_older = np.arange(len(items)) < np.repeat(rest, items.sizes)
@@ -59,15 +58,15 @@ class PrefixState(RowState):
         older = items.select(is_older)
         prefixes = merge(prepared, older, np.zeros(len(older), np.bool_))
         prefixes = self._in_order(items, replace(prefixes, times=prefixes.times + has_prefix[prefixes.codes]))
-        own = slice(0, block.keys)
-        self._retain(lives, span, evaluated, block.firsts[:-1] + (rest - items.firsts[:-1] - has_prefix)[own])
-        self._count_forgotten(lives, batch)
+        of_rows = slice(0, block.keys)
+        self._retain(epochs, span, evaluated, block.firsts[:-1] + (rest - items.firsts[:-1] - has_prefix)[of_rows])
+        self._count_forgotten(epochs, batch)
         self.slices = prefixes
         return results
 
-    def _with_prefixes(self, lives: Lives) -> SliceBlock:
-        """Return each row as a slice, after the prefix of its key; the lives of the rows come first, in their order."""
-        rows = cut_each_row(self.prepared, lives.block)
+    def _with_prefixes(self, epochs: KeyEpochs) -> SliceBlock:
+        """Return each row as a slice, after the prefix of its key; the epochs of the rows come first, in their order."""
+        rows = cut_each_row(self.prepared, epochs.block)
         if self.slices is None:
             return rows
         # The rows after a prefix may be peers of all its rows. One tick earlier, it is sorted before them.
@@ -76,11 +75,11 @@ class PrefixState(RowState):
         rows = replace(rows, origins=np.full(len(rows), -1))
         if self.forget is None:
             return concat_by_key([rows, known], self.prepared.loops)
-        # A prefix is of the first life of its key: that of the newest row that windows have seen.
+        # A prefix is of the first epoch of its key: that of the newest row that windows have seen.
         of_first = np.zeros(len(known.keys), np.int64)
-        parts = [with_numbers(rows, lives.numbers), with_numbers(known, of_first)]
-        together = concat_by_key(parts, self.prepared.loops)
-        return replace(together, layout=rows.layout, keys=together.keys.drop_columns([LIFE]))
+        blocks = [with_numbers(rows, epochs.numbers), with_numbers(known, of_first)]
+        together = concat_by_key(blocks, self.prepared.loops)
+        return replace(together, layout=rows.layout, keys=together.keys.drop_columns([EPOCH]))
 
     def _in_order(self, items: SliceBlock, prefixes: SliceBlock) -> SliceBlock:
         """Return prefixes in the order that they had before, and new ones after them."""
@@ -112,9 +111,9 @@ class PrefixState(RowState):
 
 
 def with_numbers(slices: SliceBlock, numbers: Ints) -> SliceBlock:
-    """Return slices whose keys have one more column: the numbers of lives."""
-    layout = replace(slices.layout, by=(*(slices.layout.by or (NO_KEYS,)), LIFE))
-    return replace(slices, layout=layout, keys=slices.keys.append_column(LIFE, as_arrow(numbers)))
+    """Return slices whose keys have one more column: the numbers of epochs."""
+    layout = replace(slices.layout, by=(*(slices.layout.by or (NO_KEYS,)), EPOCH))
+    return replace(slices, layout=layout, keys=slices.keys.append_column(EPOCH, as_arrow(numbers)))
 
 
 def _with_context(span: Span, has_prefix: Ints, batch: MicroBatch) -> Span:

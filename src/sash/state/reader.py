@@ -25,8 +25,8 @@ from sash.engine.stream_plan import stream_plan
 from sash.options import ReaderOptions, read_options
 from sash.plan.query_spec import QuerySpec
 from sash.state.codec import as_schema
+from sash.state.key_epochs import read_forget
 from sash.state.late_rows import LateRows, check_late
-from sash.state.lives import read_forget
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
 from sash.state.window_states import WindowStates
 from sash.windows.base import FOREVER, NEVER

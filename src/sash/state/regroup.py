@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from sash.columns.buffers import as_numpy
 from sash.engine.row_block import KEY_HASH
-from sash.state.evolved_states import EvolvedStates, NewResult
 from sash.state.fingerprint import Fingerprint
+from sash.state.known_since import NewResult
 from sash.state.stream_state import StreamState
+from sash.state.window_states import WindowStates
 from sash.windows.base import Ints
 
 NEW_RESULT = [field.name for field in fields(NewResult)]
@@ -36,11 +37,11 @@ def split_state(
 
     Without hashes, as the query has no keys, the number is 0. `described` says which windows and aggregates they are of, if not the same.
     """
-    numbers = [[_numbers(keys, number_of) for keys in one.keys] for one in state.states.states]
-    for number in sorted({int(found) for own in numbers for one in own for found in np.unique(one)}):
+    numbers = [[_numbers(keys, number_of) for keys in stored.keys] for stored in state.states.states]
+    for number in sorted({int(number) for by_table in numbers for by_key in by_table for number in np.unique(by_key)}):
         part = like(state, new_state, described or state.states.described)
-        for ours, theirs, own in zip(part.states.states, state.states.states, numbers, strict=True):
-            ours.absorb(theirs.selected([one == number for one in own]))
+        for ours, theirs, by_table in zip(part.states.states, state.states.states, numbers, strict=True):
+            ours.absorb(theirs.selected([by_key == number for by_key in by_table]))
         yield number, part
 
 
@@ -51,12 +52,12 @@ def _numbers(keys: pa.Table, number_of: Callable[[Ints], Ints]) -> Ints:
 
 
 def like(state: StreamState, new_state: Callable[[], StreamState], described: list[Any] | None) -> StreamState:
-    """Return an empty state with the watermark of another one; `described` says which windows and aggregates it is of."""
-    made = new_state()
+    """Return an empty state with the watermark of another; `described` says which windows and aggregates it is of."""
+    empty = new_state()
     if described is not None:
-        made.states = EvolvedStates.like(made.prepared, made.options, described)
-    made.watermark, made.newest = state.watermark, state.newest
-    return made
+        empty.states = WindowStates.like(empty.prepared, empty.options, described)
+    empty.watermark, empty.newest = state.watermark, state.newest
+    return empty
 
 
 def join_states(new_state: Callable[[], StreamState], pieces: Iterable[bytes], fingerprint: Fingerprint) -> StreamState:
@@ -79,8 +80,8 @@ def agree(descriptions: Sequence[list[Any] | None]) -> list[Any] | None:
     Where new results are null before a time, the latest time of all buckets is right for all: a null is never wrong. Other times must be
     equal. A later one would drop windows that are open, and rows that windows of rows count.
 
-    >>> one, other = ([{"new": [{"since": time, "aggregates": ["n"], "windows": []}]}] for time in (3, 5))
-    >>> agree([one, other]) == other
+    >>> older, newer = ([{"new": [{"since": time, "aggregates": ["n"], "windows": []}]}] for time in (3, 5))
+    >>> agree([older, newer]) == newer
     True
     """
     made: Any = descriptions[0] if descriptions else None

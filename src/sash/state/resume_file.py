@@ -25,7 +25,7 @@ from sash.engine.stream_plan import stream_plan
 from sash.options import ReaderOptions
 from sash.state.codec import encode_state, read_arrays, read_state_header
 from sash.state.fingerprint import Fingerprint, changes, describe_state, fingerprint_query
-from sash.state.lives import read_forget
+from sash.state.key_epochs import read_forget
 from sash.state.reader import Stream
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,28 +17,17 @@ from sash.engine.assemble import (
     with_input_rows,
 )
 from sash.engine.evaluate import Evaluated, evaluate
-from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.state.codec import as_schema
-from sash.state.lives import Lives, first_end, split_lives
+from sash.state.key_epochs import KeyEpochs, first_end, split_epochs
 from sash.state.state_log import Origins
 from sash.state.stored_items import StoredItems, first_due
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, Ints, Memory, Span
 
 
-class NewResults(Protocol):
-    """The results that the query did not have when older rows arrived."""
-
-    def without_older(self, prepared: Prepared, block: RowBlock, span: Span, evaluated: Evaluated) -> Evaluated:
-        """Return results with null in place of new ones whose window holds older rows, or may hold them."""
-
-
 class RowState(StoredItems):
     """Rows by key and time, and the memory of windows for each key."""
-
-    since: NewResults | None = None
-    """Which results are null, because the query that stored older rows did not have them."""
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
@@ -60,11 +48,10 @@ class RowState(StoredItems):
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
         table = pa.concat_tables([self.rows, as_schema(batch.table, self.rows.schema)])
-        lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
-        block, span = lives.block, self._span(lives, batch)
-        evaluated = evaluate(prepared, block, span, self._memory(lives))
-        if self.since is not None:
-            evaluated = self.since.without_older(prepared, block, span, evaluated)
+        epochs = split_epochs(prepared.block(table, self.dropped), self.forget, batch.watermark)
+        block, span = epochs.block, self._span(epochs, batch)
+        evaluated = evaluate(prepared, block, span, self._memory(epochs))
+        evaluated = self.known.known_results(prepared, block, span, evaluated)
         if prepared.plan.per_row:
             results = with_input_rows(prepared, block, span, evaluated)
         else:
@@ -74,28 +61,28 @@ class RowState(StoredItems):
         keep = self._keep(block, span, evaluated)
         if batch.by_keys:
             keep[:-1] = block.firsts[1:-1]  # no more rows of these keys arrive
-        self._retain(lives, span, evaluated, keep)
-        self._count_forgotten(lives, batch)
+        self._retain(epochs, span, evaluated, keep)
+        self._count_forgotten(epochs, batch)
         return results
 
-    def _count_forgotten(self, lives: Lives, batch: MicroBatch) -> None:
-        """Count the lives that have ended; those that end with the stream are not forgotten."""
+    def _count_forgotten(self, epochs: KeyEpochs, batch: MicroBatch) -> None:
+        """Count the epochs that have ended; those that end with the stream are not forgotten."""
         if not batch.is_last:
-            self.forgotten += int(np.count_nonzero(lives.ended))
+            self.forgotten += int(np.count_nonzero(epochs.ended))
 
-    def _span(self, lives: Lives, batch: MicroBatch) -> Span:
+    def _span(self, epochs: KeyEpochs, batch: MicroBatch) -> Span:
         """Return which rows are context, which are final, and which windows to emit."""
-        block = lives.block
+        block = epochs.block
         after, closed = batch.by_key(block.keys)
         done = np.zeros(block.keys, np.int64)
-        done[lives.heads[: len(self.done)]] = self.done
+        done[epochs.heads[: len(self.done)]] = self.done
         final = np.diff(block.firsts)
         if len(block.times):  # a row before the watermark is final: rows that would come before it are late
             older = np.zeros(len(block) + 1, np.int64)
             np.cumsum(block.times < np.repeat(closed, final), out=older[1:])
             final = np.where(closed == FOREVER, final, older[block.firsts[1:]] - older[block.firsts[:-1]])
         if not self.update:
-            span = Span(done, final, after, closed, closed, ended=batch.ended(block.keys) | lives.ended)
+            span = Span(done, final, after, closed, closed, ended=batch.ended(block.keys) | epochs.ended)
             return replace(span, final=self._ready(block, span))
         # Stored rows come first in the table of a micro-batch, so rows after them are new.
         is_new = block.source_rows(np.arange(len(block))) >= len(self.rows)
@@ -108,13 +95,13 @@ class RowState(StoredItems):
         ready: Ints = np.minimum.reduce([span.final, *(frame.ready(items) for frame in frames)])
         return ready
 
-    def _memory(self, lives: Lives) -> dict[str, Memory]:
-        """Return the memory of windows, with that of new keys; of the lives of a key, the first is the one that they know."""
+    def _memory(self, epochs: KeyEpochs) -> dict[str, Memory]:
+        """Return the memory of windows, with that of new keys; of the epochs of a key, the first is the one that they know."""
         memory = {}
         for name, window in self._windows.items():
-            memory[name] = window.memory.new(lives.block.keys, self.rows_before)
+            memory[name] = window.memory.new(epochs.block.keys, self.rows_before)
             for part, known in self.memory[name].items():
-                memory[name][part][lives.heads[: len(known)]] = known
+                memory[name][part][epochs.heads[: len(known)]] = known
         return memory
 
     def _keep(self, block: RowBlock, span: Span, evaluated: Evaluated) -> Ints:
@@ -126,21 +113,21 @@ class RowState(StoredItems):
         keep = block.firsts[:-1] + span.final
         if self.forget is not None:
             keep = np.maximum(block.firsts[:-1], keep - 1)
-        for own in evaluated.keep.values():
-            keep = np.minimum(keep, own)
+        for needed in evaluated.keep.values():
+            keep = np.minimum(keep, needed)
         newest = np.maximum(block.firsts[:-1], block.firsts[1:] - 1)
         for name, window in self._windows.items():
             if window.memory.parts:
                 keep = np.where(window.memory.differs(evaluated.memory[name]), np.minimum(keep, newest), keep)
         return keep
 
-    def _retain(self, lives: Lives, span: Span, evaluated: Evaluated, keep: Ints) -> None:
-        """Store the rows from `keep` on, and drop lives that have ended and keys without rows."""
-        block, firsts = lives.block, lives.block.firsts
-        keep = np.where(lives.ended, firsts[1:], keep)
+    def _retain(self, epochs: KeyEpochs, span: Span, evaluated: Evaluated, keep: Ints) -> None:
+        """Store the rows from `keep` on, and drop epochs that have ended and keys without rows."""
+        block, firsts = epochs.block, epochs.block.firsts
+        keep = np.where(epochs.ended, firsts[1:], keep)
         left = np.flatnonzero(keep < firsts[1:])
-        # Of the lives of a key that are left, windows have seen the first one alone.
-        owners = lives.owners[left]
+        # Of the epochs of a key that are left, windows have seen the first one alone.
+        owners = epochs.owners[left]
         is_first = np.diff(owners, prepend=-1) > 0
         stays, keys = left[is_first], owners[is_first]
         sources = block.source_rows(runs_of(keep, firsts[1:]))

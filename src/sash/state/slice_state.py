@@ -7,9 +7,9 @@ follow from times alone: periodic windows and sessions. For all others the state
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,12 @@ import pyarrow as pa
 from sash.engine.assemble import in_order_of_time, join_windows, window_tables, with_changes
 from sash.engine.evaluate import evaluate
 from sash.engine.slice_block import SliceBlock, concat_by_key, cut, merge
+from sash.kernels.array_codec import Arrays
 from sash.slices.cuts import Borders, borders_of, latest_so_far
-from sash.state.state_log import Origins
-from sash.state.stored_items import StoredItems, first_due
+from sash.state.carried_partials import carry_partials
+from sash.state.codec import read_table
+from sash.state.state_log import Origins, as_slices, rows_and_slices
+from sash.state.stored_items import StoredItems, first_due, with_schema
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, Ints, Span, whole_span
 
@@ -67,8 +70,17 @@ class SliceState(StoredItems):
         changed = np.ones(len(slices), np.bool_) if slices.origins is None else slices.origins < 0
         return replace(span, now=np.full_like(span.now, FOREVER), changed=changed)
 
+    def continue_from(self, arrays: Arrays, stored_parts: Sequence[Any], kept: Collection[str]) -> None:  # noqa: ARG002 — slices have no memory
+        """Continue from the arrays of a state of another query: its slices, or its rows."""
+        rows, slices = rows_and_slices(arrays)
+        if "rows" in rows:
+            self.slices = self._add(with_schema(read_table(rows["rows"]), self.prepared.schema))
+        else:
+            self.from_arrays(as_slices(carry_partials(self.prepared, slices, stored_parts)))
+            self.is_too_fine = True
+
     def add_rows(self, rows: pa.Table) -> None:
-        """Store rows as slices, without results: those of a query that stored rows."""
+        """Add rows in any order, without results."""
         self.slices = self._add(rows)
 
     def _add(self, rows: pa.Table) -> SliceBlock:
@@ -98,12 +110,12 @@ class SliceState(StoredItems):
         left = slices.select(stays)
         since: dict[Borders, Ints] = {}
         for name, first in keep.items():
-            own = self.own_borders[name]
-            since[own] = np.minimum(since.get(own, first), first)
+            borders = self.own_borders[name]
+            since[borders] = np.minimum(since.get(borders, first), first)
         if len(since) > 1:
             apart = np.zeros(len(left), np.bool_)
-            for own, first in since.items():
-                apart |= (places >= np.repeat(first, sizes))[stays] & own.between(left.times, left.last_times)
+            for borders, first in since.items():
+                apart |= (places >= np.repeat(first, sizes))[stays] & borders.between(left.times, left.last_times)
             left = merge(self.prepared, left, apart)
         self.slice_origins = self._origins(left)
         self.slices = replace(left, origins=None).without_empty_keys()

@@ -91,7 +91,7 @@ def diff(before: Arrays, after: Arrays, origins: Origins | None) -> Arrays:
     >>> patch(before, [delta])["times"].tolist()
     [20, 30, 10]
     """
-    is_alike = kinds_of(before) == kinds_of(after)
+    is_alike = dtypes_of(before) == dtypes_of(after)
     if is_alike and "sizes" not in after:  # nothing is stored by key
         return {}
     if origins is None or not is_alike:
@@ -165,12 +165,12 @@ class _Group:
                 self.whole[name] = delta[f"{WHOLE}{name}"]
             elif is_by_key(name, array):
                 check(len(array) == old)
-                made = np.concatenate([np.delete(array, gone_keys), delta.get(f"{NEW}{name}", array[:0])])
+                values = np.concatenate([np.delete(array, gone_keys), delta.get(f"{NEW}{name}", array[:0])])
                 if f"{CHANGED}{name}" in delta:
                     changed = places_of(delta[f"{CHANGED}{name}"])
-                    check(not len(changed) or int(changed[-1]) < len(made))
-                    made[changed] = delta[f"{TO}{name}"]
-                self.whole[name] = made
+                    check(not len(changed) or int(changed[-1]) < len(values))
+                    values[changed] = delta[f"{TO}{name}"]
+                self.whole[name] = values
         check("sizes" not in self.whole or int(self.whole["sizes"].sum()) == len(self.items))
 
     def arrays(self) -> Arrays:
@@ -220,15 +220,15 @@ class Places:
         """Insert new values, at these places afterwards."""
         count = len(self) + len(places)
         check(not len(places) or int(places[-1]) < count)
-        made = np.empty(count, np.int64)
+        sources = np.empty(count, np.int64)
         is_old = np.ones(count, np.bool_)
         is_old[places] = False
-        made[places] = np.arange(self.added, self.added + len(places))
-        made[is_old] = self.sources
-        self.sources, self.added = made, self.added + len(places)
+        sources[places] = np.arange(self.added, self.added + len(places))
+        sources[is_old] = self.sources
+        self.sources, self.added = sources, self.added + len(places)
 
 
-def kinds_of(arrays: Arrays) -> dict[str, Any]:
+def dtypes_of(arrays: Arrays) -> dict[str, Any]:
     """Return what must be equal in two states for a delta between them."""
     return {name: array.dtype for name, array in arrays.items()}
 
@@ -305,14 +305,14 @@ def read_log(
     at = header.get("token")
     changes: list[Mapping[str, npt.NDArray[Any]]] = []
     for number, data in enumerate(deltas):
-        own = read_header(data, WHAT, REMEDY)
-        if own.get("before") != at or at is None:
+        of_delta = read_header(data, WHAT, REMEDY)
+        if of_delta.get("before") != at or at is None:
             raise ValueError(
                 _broken(f"change {number + 1} of {len(deltas)} follows another state than the one before it")
             )
-        at = own["after"]
-        header = {**header, **own, "token": at}
-        changes.append(decode_arrays(data, own))
+        at = of_delta["after"]
+        header = {**header, **of_delta, "token": at}
+        changes.append(decode_arrays(data, of_delta))
     if token is not None and at != token:
         raise ValueError(_broken(f"its {len(deltas)} changes do not end at the state that was stored last"))
     return patch_groups(read_arrays(base, of_base), changes), header
@@ -324,12 +324,12 @@ def patch_groups(base: Arrays, deltas: Sequence[Mapping[str, npt.NDArray[Any]]])
         return base
     split = [dict(arrays_by_group(base)), *(dict(arrays_by_group(delta)) for delta in deltas)]
     numbers = sorted({number for groups in split for number in groups})
-    made: Arrays = {}
+    patched: Arrays = {}
     for number in numbers:
-        parts = zip(*(rows_and_slices(groups.get(number, {})) for groups in split), strict=True)
-        for prefix, (first, *others) in zip(("", SLICES), parts, strict=True):
-            made |= {f"{number} {prefix}{name}": array for name, array in patch(first, others).items()}
-    return made
+        both = zip(*(rows_and_slices(groups.get(number, {})) for groups in split), strict=True)
+        for prefix, (first, *others) in zip(("", SLICES), both, strict=True):
+            patched |= {f"{number} {prefix}{name}": array for name, array in patch(first, others).items()}
+    return patched
 
 
 def rows_and_slices(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Arrays]:
@@ -338,10 +338,10 @@ def rows_and_slices(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Arr
     >>> rows_and_slices({"rows": np.zeros(1), "slices times": np.zeros(2)})
     ({'rows': array([0.])}, {'times': array([0., 0.])})
     """
-    parts: tuple[Arrays, Arrays] = {}, {}
+    both: tuple[Arrays, Arrays] = {}, {}
     for name, array in arrays.items():
-        parts[name.startswith(SLICES)][name.removeprefix(SLICES)] = array
-    return parts
+        both[name.startswith(SLICES)][name.removeprefix(SLICES)] = array
+    return both
 
 
 def as_slices(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
@@ -363,8 +363,8 @@ def arrays_by_group(arrays: Mapping[str, npt.NDArray[Any]]) -> Iterator[tuple[in
     """
     groups: dict[int, Arrays] = {}
     for name, array in arrays.items():
-        number, own = name.split(" ", 1)
-        groups.setdefault(int(number), {})[own] = array
+        number, name_in_group = name.split(" ", 1)
+        groups.setdefault(int(number), {})[name_in_group] = array
     yield from groups.items()
 
 

@@ -10,7 +10,7 @@ items alone: their keys, how many they are, their arrays, and how they are split
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -26,7 +26,9 @@ from sash.engine.prepare import Prepared
 from sash.engine.slice_block import SliceBlock, concat_by_key
 from sash.kernels.array_codec import Arrays
 from sash.kernels.fused_partial import shape_from
+from sash.state.carried_partials import carry_partials
 from sash.state.codec import as_schema, read_table, table_bytes
+from sash.state.known_since import ALWAYS
 from sash.state.state_log import Origins, as_slices, diff_group, rows_and_slices
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, NEVER, Flags, Ints, Items, Memory, Span
@@ -46,7 +48,7 @@ class StoredItems:
 
     With `update`, windows are emitted whenever a row changes them, rather than once when they are final. `rows_before` is the
     number of rows that each key had before the stream begins, for windows that count rows. With `forget`, in ticks, the newest row
-    of each key that windows have seen is stored, so that the end of its life is known (see `lives.py`).
+    of each key that windows have seen is stored, so that the end of its epoch is known (see `key_epochs.py`).
     """
 
     stores_rows: ClassVar[bool] = True
@@ -73,6 +75,8 @@ class StoredItems:
         """Where the slices were before the last micro-batch; None if there were none."""
         self.forgotten = 0
         """How often a key was dropped because it had no rows for so long."""
+        self.known = ALWAYS
+        """From when on the state knows what, if the query has changed."""
 
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""
@@ -104,13 +108,14 @@ class StoredItems:
             _, keys = number_keys(both, by, self.prepared.loops)
         return StateSize(keys, len(self) - len(self.rows), len(self.rows))
 
-    @property
-    def oldest(self) -> int:
-        """The time of the oldest row or slice; FOREVER if there is none."""
+    def is_past(self, time: int, watermark: int) -> bool:
+        """Return whether all windows that began before a time are closed, and nothing that is stored is older."""
         assert self.prepared.time is not None
         times = self.prepared.time.read(self.rows[self.prepared.time.name])
         of_slices = times[:0] if self.slices is None else self.slices.times
-        return int(min(times.min(initial=FOREVER), of_slices.min(initial=FOREVER)))
+        oldest = int(min(times.min(initial=FOREVER), of_slices.min(initial=FOREVER)))
+        extent = max(window.extent(self.prepared.unit) for window in self._windows.values())
+        return watermark - extent >= time and oldest >= time
 
     # -- by key ------------------------------------------------------------------------------------------------------
 
@@ -123,17 +128,18 @@ class StoredItems:
 
     def selected(self, chosen: Sequence[Flags]) -> Self:
         """Return the state of some keys; there is an array for each table of keys."""
-        made = copy(self)
+        selected = copy(self)
         if self.stores_rows:
-            own = chosen[0]
-            made.rows = self.rows.filter(as_arrow(np.repeat(own, self.sizes))).combine_chunks()
-            made.sizes, made.done = self.sizes[own], self.done[own]
-            made.memory = {
-                name: {part: values[own] for part, values in one.items()} for name, one in self.memory.items()
+            is_selected = chosen[0]
+            selected.rows = self.rows.filter(as_arrow(np.repeat(is_selected, self.sizes))).combine_chunks()
+            selected.sizes, selected.done = self.sizes[is_selected], self.done[is_selected]
+            selected.memory = {
+                name: {part: values[is_selected] for part, values in memory.items()}
+                for name, memory in self.memory.items()
             }
         if self.slices is not None:
-            made.slices = self.slices.select(chosen[-1][self.slices.codes]).without_empty_keys()
-        return made
+            selected.slices = self.slices.select(chosen[-1][self.slices.codes]).without_empty_keys()
+        return selected
 
     def absorb(self, other: Any) -> None:
         """Add the state of other keys."""
@@ -141,10 +147,10 @@ class StoredItems:
         self.dropped += other.dropped
         self.sizes, self.done = np.concatenate([self.sizes, other.sizes]), np.concatenate([self.done, other.done])
         self.memory = {
-            name: {part: np.concatenate([values, other.memory[name][part]]) for part, values in one.items()}
-            for name, one in self.memory.items()
+            name: {part: np.concatenate([values, other.memory[name][part]]) for part, values in memory.items()}
+            for name, memory in self.memory.items()
         }
-        known = [one for one in (self.slices, other.slices) if one is not None]
+        known = [slices for slices in (self.slices, other.slices) if slices is not None]
         self.slices = concat_by_key(known, self.prepared.loops) if known else None
 
     # -- as arrays ---------------------------------------------------------------------------------------------------
@@ -181,6 +187,22 @@ class StoredItems:
                     self.memory[name][part] = window.memory.decode(rows[f"memory {name} {part}"])
         self.slices = slices_from_arrays(self.prepared, slices) if slices else None
 
+    def continue_from(self, arrays: Arrays, stored_parts: Sequence[Any], kept: Collection[str]) -> None:
+        """Continue from the arrays of a state of another query, which may have other columns and partials.
+
+        `stored_parts` are the parts of its partials, and `kept` the windows whose memory stays.
+        """
+        rows, slices = rows_and_slices(arrays)
+        if "rows" not in rows:
+            raise ValueError("The state holds slices, but the changed query needs rows. Use a new checkpoint.")
+        rows["rows"] = table_bytes(with_schema(read_table(rows["rows"]), self.prepared.schema))
+        for name, window in self._windows.items():
+            if name not in kept:
+                memory = window.memory.new(len(rows["sizes"]))
+                rows |= {f"memory {name} {part}": window.memory.encode(values) for part, values in memory.items()}
+        carried = carry_partials(self.prepared, slices, stored_parts) if slices and self.stores_partials else {}
+        self.from_arrays(rows | as_slices(carried))
+
 
 def first_due(
     prepared: Prepared, times: Ints, sizes: Ints, done: Ints, now: int, last_times: Ints | None = None
@@ -195,6 +217,19 @@ def first_due(
     return min(window.due(items) for window in prepared.plan.windows.values())
 
 
+def with_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with the columns of a schema; those that it lacks are null.
+
+    >>> with_schema(pa.table({"a": [1], "b": [2]}), pa.schema({"b": pa.int64(), "c": pa.string()})).to_pylist()
+    [{'b': 2, 'c': None}]
+    """
+    columns = [
+        table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=pa.schema([field.with_nullable(True) for field in schema])).cast(schema)
+
+
 def slices_to_arrays(slices: SliceBlock) -> dict[str, npt.NDArray[Any]]:
     """Return slices, sorted by key and time, as named arrays; each key once."""
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -204,10 +239,10 @@ def slices_to_arrays(slices: SliceBlock) -> dict[str, npt.NDArray[Any]]:
     }
     arrays |= {} if slices.last_times is None else {"last_times": slices.last_times}
     arrays |= {} if slices.row_counts is None else {"row_counts": slices.row_counts}
-    for number, one in enumerate(slices.partials):
-        arrays[f"shape {number}"] = np.frombuffer(json.dumps(one.shape).encode(), np.uint8)
-        arrays[f"values {number}"] = one.counts.values
-        arrays |= {f"field {number} {place}": field for place, field in enumerate(one.fields)}
+    for number, partials in enumerate(slices.partials):
+        arrays[f"shape {number}"] = np.frombuffer(json.dumps(partials.shape).encode(), np.uint8)
+        arrays[f"values {number}"] = partials.counts.values
+        arrays |= {f"field {number} {place}": field for place, field in enumerate(partials.fields)}
     return arrays
 
 

@@ -21,7 +21,6 @@ from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
 from sash.state.codec import encode_state
 from sash.state.evolve import StoredState, check_evolves, evolve, stored_state
-from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.late_rows import LateRows
 from sash.state.state_log import encode_delta, read_log
@@ -207,7 +206,7 @@ class StreamState:
 
     def _continue(self, arrays: Arrays, header: Mapping[str, Any]) -> None:
         if header.get("states") is not None:
-            self.states = EvolvedStates.like(self.prepared, self.options, header["states"])
+            self.states = WindowStates.like(self.prepared, self.options, header["states"])
         self.states.from_arrays(arrays)
         self.watermark, self.newest = header["watermark"], header["newest"]
         self._before, self._micro_batches, self._arrays = arrays, 0, None

@@ -154,9 +154,9 @@ class EventTimeWatermark(Watermark):
             return
         row = int(np.argmax(missed))
         newest = shown(self.time.write(marks[row : row + 1])[0])
-        own = shown(table[self.time.name][row])
+        late = shown(table[self.time.name][row])
         raise ValueError(
-            f"A row with {self.time.name}={own} arrived after rows up to {newest}, whose windows are closed. Set "
+            f"A row with {self.time.name}={late} arrived after rows up to {newest}, whose windows are closed. Set "
             'Query(lateness=…) to accept rows out of order, run with late="drop" or late="keep" to continue without it, run with '
             'order="keys" if rows are sorted by key, or read the whole stream into a table (reader.read_all()), which is sorted.'
         )

@@ -11,30 +11,27 @@ shares with sessions of the same gap only, because a row that is late for it cou
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.columns.buffers import as_arrow
 from sash.durations import Duration
 from sash.engine.assemble import CHANGE, in_order_of_time
-from sash.engine.executors.execute import execute
 from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
 from sash.state.carried_partials import parts_of
-from sash.state.lives import keeps_forever
+from sash.state.handover import Handover, StateOf, advance, describe, part_of, read_description
+from sash.state.key_epochs import keeps_forever
 from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.state_log import arrays_by_group
 from sash.state.stored_items import StateSize, StoredItems
 from sash.state.watermark import MicroBatch
-from sash.windows.base import NEVER
 
 WINDOWS = "windows"
 """The array with the names of the windows of a group, as JSON."""
@@ -52,14 +49,40 @@ class WindowStates:
     """The states of the groups of windows of a query."""
 
     def __init__(
-        self, prepared: Prepared, mode: str = "append", order: str = "time", forget: Duration | None = None
+        self,
+        prepared: Prepared,
+        mode: str = "append",
+        order: str = "time",
+        forget: Duration | None = None,
+        evolved: Sequence[Sequence[StateOf]] | None = None,
     ) -> None:
+        """`evolved` says of what the states of each group are, if that does not follow from the query."""
         # Keys one after the other, or rows without a time, are never late: all windows share one state.
         has_late_rows = order == "time" and prepared.time is not None
         self.prepared = prepared
         self.update = mode == "update"
-        parts = stream_plan(prepared).groups if has_late_rows else [prepared]
-        self.states = [new_state(part, mode, order, forget) for part in parts]
+        groups = stream_plan(prepared).groups if has_late_rows else [prepared]
+        self._plain = [describe([StateOf(list(group.query.windows), list(group.query.aggregates))]) for group in groups]
+        if evolved is None:
+            self.groups = [Handover([new_state(group, mode, order, forget)]) for group in groups]
+        else:
+            self.groups = [
+                Handover([_known_since(new_state(part_of(prepared, of), mode, order, forget), of) for of in states])
+                for states in evolved
+            ]
+        self.is_changed = False
+        """Whether the last micro-batch changed of what the states are, so that a delta cannot say it."""
+
+    @classmethod
+    def like(cls, prepared: Prepared, options: StateOptions, described: Sequence[Mapping[str, Any]]) -> WindowStates:
+        """Return empty states as `described` says."""
+        evolved = [read_description(group) for group in described]
+        return cls(prepared, options.mode, forget=options.forget, evolved=evolved)
+
+    @property
+    def states(self) -> list[StoredItems]:
+        """All states, in the order of their numbers."""
+        return [state for group in self.groups for state in group.states]
 
     def __len__(self) -> int:
         """Return the number of stored rows or slices."""
@@ -82,9 +105,13 @@ class WindowStates:
 
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it, in order of time; deleted windows come first."""
-        if len(self.states) == 1:
-            return advance(self.states[0], batch)
-        return self._in_order([advance(state, rows_in_time(state.prepared, batch)) for state in self.states])
+        [first, *others] = self.states
+        if not others and first.known.is_always:
+            self.is_changed = False
+            return advance(first, batch)
+        results = [group.advance(batch) for group in self.groups]
+        self.settle(batch.watermark)
+        return self._in_order(results) if others else results[0]
 
     def _in_order(self, results: list[pa.Table]) -> pa.Table:
         """Return the results of several groups in order."""
@@ -96,16 +123,14 @@ class WindowStates:
 
     @property
     def described(self) -> list[Any] | None:
-        """Which windows and aggregates each state is of, as JSON; None if that follows from the query."""
-        return None
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether the last micro-batch changed of what the states are, so that a delta cannot say it."""
-        return False
+        """Of what the states of each group are, as JSON; None if that follows from the query."""
+        described = [group.described for group in self.groups]
+        return None if described == self._plain else described
 
     def settle(self, watermark: int) -> None:
-        """Forget what no window reaches back to any more at a watermark; there is nothing unless the query has changed."""
+        """Drop older states whose windows are all closed, and what no window reaches back to any more."""
+        changed = [group.settle(watermark) for group in self.groups]
+        self.is_changed = any(changed)
 
     @property
     def partials(self) -> list[Any]:
@@ -121,48 +146,25 @@ class WindowStates:
         ours, theirs = dict(arrays_by_group(after)), dict(arrays_by_group(before))
         delta: Arrays = {}
         for number, state in enumerate(self.states):
-            own = state.to_delta(theirs.get(number, {}), ours.get(number, {}))
-            delta |= {f"{number} {name}": array for name, array in own.items()}
+            changed = state.to_delta(theirs.get(number, {}), ours.get(number, {}))
+            delta |= {f"{number} {name}": array for name, array in changed.items()}
         return delta
 
     def from_arrays(self, arrays: Arrays) -> None:
         """Continue from the arrays of other states of the same query."""
-        for number, own in arrays_by_group(arrays):
-            self.states[number].from_arrays(own)
+        for number, arrays_of_group in arrays_by_group(arrays):
+            self.states[number].from_arrays(arrays_of_group)
 
 
 def arrays_of(states: Sequence[StoredItems]) -> Arrays:
     """Return states as named arrays: the number of the state, then the name in it."""
     arrays: Arrays = {}
     for number, state in enumerate(states):
-        own = state.to_arrays()
-        if own:
-            own[WINDOWS] = np.frombuffer(json.dumps(list(state.prepared.query.windows)).encode(), np.uint8)
-        arrays |= {f"{number} {name}": array for name, array in own.items()}
+        arrays_of_state = state.to_arrays()
+        if arrays_of_state:
+            arrays_of_state[WINDOWS] = np.frombuffer(json.dumps(list(state.prepared.query.windows)).encode(), np.uint8)
+        arrays |= {f"{number} {name}": array for name, array in arrays_of_state.items()}
     return arrays
-
-
-def rows_in_time(prepared: Prepared, batch: MicroBatch, since: int = NEVER) -> MicroBatch:
-    """Return a micro-batch without the rows that are late for the windows of a state, or older than a time."""
-    assert prepared.time is not None
-    assert batch.marks is not None
-    times = prepared.time.read(batch.table[prepared.time.name])
-    in_time = (stream_plan(prepared).late_from(times) > batch.marks) & (times >= since)
-    return batch if in_time.all() else replace(batch, table=batch.table.filter(as_arrow(in_time)))
-
-
-def advance(state: StoredItems, batch: MicroBatch) -> pa.Table:
-    """Add a micro-batch to a state, compiled or with NumPy. Both store the same."""
-    whole = state.prepared
-
-    def work(query: Prepared) -> pa.Table:
-        state.prepared = query
-        return state.advance(batch)
-
-    try:  # a state changes after everything was evaluated, so that a run may try again
-        return execute(whole, len(batch.table) + len(state), work, on_stream=True)
-    finally:
-        state.prepared = whole
 
 
 def new_state(prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None) -> StoredItems:
@@ -178,3 +180,8 @@ def new_state(prepared: Prepared, mode: str, order: str = "time", forget: Durati
         if stream_plan(prepared).stores_prefixes:
             return PrefixState(prepared, forget=ticks)
     return RowState(prepared, update, forget=ticks)
+
+
+def _known_since(state: StoredItems, of: StateOf) -> StoredItems:
+    state.known = of.known
+    return state

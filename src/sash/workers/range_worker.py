@@ -23,10 +23,10 @@ from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock, concat_by_key, cut_each_row, cut_whole
 from sash.kernels.array_codec import decode_arrays, encode_arrays
+from sash.state.handover import advance
 from sash.state.row_state import RowState
 from sash.state.stored_items import slices_from_arrays, slices_to_arrays
 from sash.state.watermark import MicroBatch
-from sash.state.window_states import advance
 from sash.windows.base import Span
 from sash.workers.bucket_worker import BucketWorker, gather_table
 from sash.workers.spill import sort_on_disk

@@ -92,7 +92,9 @@ class CompiledExecutor(KernelExecutor):
         with self.notes():
             answers = kernel.slide_keys((*self.values, self.present), frame.firsts, frame.length)
         results = [form.result for form in kernel_forms(aggregates)]
-        few = {least: rows_with_few(self.present, frame, least) for least in {max(1, one.at_least) for one in results}}
+        few = {
+            least: rows_with_few(self.present, frame, least) for least in {max(1, rule.at_least) for rule in results}
+        }
         for number, (rule, answer) in enumerate(zip(results, answers, strict=True)):
             answers[number] = null_if_few(answer.values, few[max(1, rule.at_least)], rule.empty)
         return self.to_results(answers)

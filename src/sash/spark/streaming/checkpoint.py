@@ -190,7 +190,7 @@ def decoded(batches: Batches, task: StreamTask, query: Fingerprint, newest: int 
 def base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes], str | None]:
     """Return the base of a shard, the deltas after it, and the token that the head of its bucket names."""
     head = read_head(decompressed(tuple(row[STATE].values())))
-    [shard] = [one for one in head.shards if one.number == row[SHARD]]
+    [shard] = [shard for shard in head.shards if shard.number == row[SHARD]]
     base, *entries = [tuple(entry["user_map_value"].values()) for entry in row[LOG] if entry["number"] <= shard.entries]
     return decompressed(base), deltas_of(shard, entries, head), shard.token
 

@@ -22,10 +22,10 @@ from sash.spark.streaming.bucket import STATES
 from sash.spark.streaming.checkpoint import Batches, decoded, only_operator, read_heads, read_states
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.evolve import StoredState, check_evolves
-from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import changes, check_same_query
 from sash.state.regroup import agree, split_state
 from sash.state.stream_state import StreamState
+from sash.state.window_states import WindowStates
 from sash.windows.base import NEVER
 from sash.workers.own_columns import GROUP
 from sash.workers.packing import bucket_places, pack_state
@@ -77,7 +77,7 @@ def state_of_checkpoint(streaming: StreamQuery, checkpoint: str) -> GroupedData:
     described = [*(json.loads(summary["described"]) for summary in summaries), *evolved]
     agreed = agree(described)
     if agreed is not None:
-        empty.states = EvolvedStates.like(empty.prepared, empty.options, agreed)
+        empty.states = WindowStates.like(empty.prepared, empty.options, agreed)
     regrouping = replace(regrouping, described=agreed, empty=empty.encode(task.fingerprint))
     every = spark.range(0, 1, 1, 1).mapInArrow(regrouping.every_bucket, PIECES)
     pieces = every.union(states.mapInArrow(regrouping.split, PIECES))

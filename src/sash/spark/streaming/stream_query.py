@@ -60,8 +60,8 @@ from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import KEYS, Fingerprint, describe_state, fingerprint_query
 from sash.state.history import describe_history, text_of
+from sash.state.key_epochs import read_forget
 from sash.state.late_rows import LATE, check_late
-from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
 from sash.workers.own_columns import GROUP, HASH, TICKS
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
@@ -158,9 +158,9 @@ class StreamQuery(SparkQuery):
         counts = [StructField(name, LongType()) for name in COUNTED]
         if not fit_arrays(self.worker.results):
             return StructType([StructField(RESULTS, BinaryType()), *counts])
-        kinds = [kind for field in self.results for kind in (field.dataType, BooleanType())]
+        dtypes = [dtype for field in self.results for dtype in (field.dataType, BooleanType())]
         names = array_names(len(self.results))
-        arrays = [StructField(name, ArrayType(kind)) for name, kind in zip(names, kinds, strict=True)]
+        arrays = [StructField(name, ArrayType(dtype)) for name, dtype in zip(names, dtypes, strict=True)]
         return StructType([*arrays, *counts])
 
     def _as_rows(self, emitted: DataFrame) -> DataFrame:

@@ -1,13 +1,13 @@
-"""Lives of keys: with `forget`, a key starts anew after a long gap, as if it were another key.
+"""KeyEpochs: with `forget`, a key starts anew after a long gap, as if it were another key.
 
     rows of a key   ● ●●  ●            ●  ●● ●        forget ├───────┤
-    lives           ├─────┤            ├─────┤
+    epochs          ├─────┤            ├─────┤
 
-A row begins a new life if it is `forget` or more later than the row before it. So results depend on the rows alone, not on
-micro-batches. A life has ended when the watermark is `forget` or more past its last row: each row that arrives later is at or after the
-watermark, and begins another life. Then its state is dropped, and what waits for later rows is treated as at the end of a stream.
-Windows that are evaluated row by row have seen no row of a life before the life before it has ended, so a key stores the memory of one
-life at most.
+A row begins a new epoch if it is `forget` or more later than the row before it. So results depend on the rows alone, not on
+micro-batches. An epoch has ended when the watermark is `forget` or more past its last row: each row that arrives later is at or after the
+watermark, and begins another epoch. Then its state is dropped, and what waits for later rows is treated as at the end of a stream.
+Windows that are evaluated row by row have seen no row of an epoch before the epoch before it has ended, so a key stores the memory of one
+epoch at most.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Flags, Ints
 
 
-class Lives(NamedTuple):
-    """Rows by life. Without `forget`, each key has one life, which never ends."""
+class KeyEpochs(NamedTuple):
+    """Rows by epoch. Without `forget`, each key has one epoch, which never ends."""
 
     block: RowBlock
-    """The rows; each life is a key of its own."""
+    """The rows; each epoch is a key of its own."""
     heads: Ints
-    """By key: its first life."""
+    """By key: its first epoch."""
     ended: Flags
-    """By life: whether no more rows can join it."""
+    """By epoch: whether no more rows can join it."""
 
     @property
     def owners(self) -> Ints:
-        """By life: its key."""
+        """By epoch: its key."""
         return np.repeat(np.arange(len(self.heads)), np.diff(self.heads, append=self.block.keys))
 
     @property
     def numbers(self) -> Ints:
-        """By life: its number among those of its key."""
+        """By epoch: its number among those of its key."""
         numbers: Ints = np.arange(self.block.keys) - self.heads[self.owners]
         return numbers
 
 
-def split_lives(block: RowBlock, forget: int | None, watermark: int) -> Lives:
-    """Return rows by life; `forget` is in ticks, None for no limit."""
+def split_epochs(block: RowBlock, forget: int | None, watermark: int) -> KeyEpochs:
+    """Return rows by epoch; `forget` is in ticks, None for no limit."""
     if forget is None or not len(block):
-        return Lives(block, np.arange(block.keys), np.zeros(block.keys, np.bool_))
+        return KeyEpochs(block, np.arange(block.keys), np.zeros(block.keys, np.bool_))
     firsts = first_rows(block.times, block.firsts, forget)
     lasts = block.times[firsts[1:] - 1]
-    return Lives(
+    return KeyEpochs(
         block.regrouped(firsts), np.searchsorted(firsts, block.firsts[:-1]), has_ended(lasts, forget, watermark)
     )
 
 
 def first_rows(times: Ints, firsts: Ints, forget: int) -> Ints:
-    """Return the first row of each life, and the number of rows, given those of keys that all have rows.
+    """Return the first row of each epoch, and the number of rows, given those of keys that all have rows.
 
     >>> first_rows(np.array([1, 3, 9, 2, 12]), np.array([0, 3, 5]), 6).tolist()
     [0, 2, 3, 4, 5]
@@ -71,7 +71,7 @@ def first_rows(times: Ints, firsts: Ints, forget: int) -> Ints:
 
 
 def has_ended(lasts: Ints, forget: int, watermark: int) -> Flags:
-    """Return which lives have ended, given their last times.
+    """Return which epochs have ended, given their last times.
 
     >>> has_ended(np.array([10, 11]), 5, 15).tolist()
     [True, False]
@@ -82,7 +82,7 @@ def has_ended(lasts: Ints, forget: int, watermark: int) -> Flags:
 
 
 def first_end(times: Ints, sizes: Ints, forget: int) -> int:
-    """Return the earliest watermark at which a life of stored rows ends; FOREVER if there is none."""
+    """Return the earliest watermark at which an epoch of stored rows ends; FOREVER if there is none."""
     if not len(sizes):
         return FOREVER
     firsts = first_rows(times, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), forget)
@@ -119,7 +119,10 @@ def read_forget(prepared: Prepared, forget: DurationLike | None, order: str = "t
             f"state of {listed} expires by itself, as the watermark goes on. Leave forget out."
         )
     for window in (
-        one for part in stream_plan(prepared).groups if keeps_forever(part) for one in part.plan.windows.values()
+        window
+        for group in stream_plan(prepared).groups
+        if keeps_forever(group)
+        for window in group.plan.windows.values()
     ):
         needed = needed_for(window, prepared.unit)
         if needed is not None and needed >= ticks:

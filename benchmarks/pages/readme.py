@@ -12,7 +12,7 @@ from benchmarks.results import ROOT, Reading
 from benchmarks.sash_calls import QUERY
 
 README = ROOT / "README.md"
-BEGIN, END = "<!-- numbers: python -m benchmarks.page writes them -->", "<!-- end of numbers -->"
+BEGIN, END = "<!-- numbers: python -m benchmarks.pages writes them -->", "<!-- end of numbers -->"
 LENGTH = 1 << 10
 
 

@@ -1,0 +1,145 @@
+"""A page for each suite: what was asked, all numbers, and why they are so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.choice import summary as choice
+from benchmarks.features import peers as feature_peers
+from benchmarks.first_answer import summary as first_answer
+from benchmarks.first_answer.cases import CASES as FIRST_ANSWERS
+from benchmarks.flights.cases import CASES as FLIGHTS
+from benchmarks.h2o import cases as h2o
+from benchmarks.pages.tables import all_measured, say_file, say_where, text_of
+from benchmarks.questions import summary as questions
+from benchmarks.questions.case import QuestionCase
+from benchmarks.results import ROOT, Reading, read
+from benchmarks.suites import SUITES
+from benchmarks.windows import cases as windows
+from benchmarks.windows import sql
+from benchmarks.workloads.cases import MEMORIES, TIMES
+
+FOLDER = ROOT / "docs" / "benchmarks"
+Lines = Callable[[Sequence[Reading]], Iterator[str]]
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The page of a suite."""
+
+    title: str
+    numbers: Lines | None = None
+    """The tables, if not one of everything that was measured."""
+    picture: str = ""
+    """Its alternative text and its file in docs/images."""
+    more: Lines | None = None
+    """What comes last, such as the SQL of peers."""
+
+
+def question_tables(*groups: tuple[str, Sequence[QuestionCase]]) -> Lines:
+    """Return what writes a table for each group of questions."""
+
+    def lines(readings: Sequence[Reading]) -> Iterator[str]:
+        for heading, cases in groups:
+            if heading:
+                yield f"## {heading}\n"
+            yield from questions.page(cases, readings)
+
+    return lines
+
+
+def of_workloads(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield a table of times and one of memory."""
+    yield from questions.page(TIMES, readings)
+    memory = [one for one in readings if one.case in {case.name for case in MEMORIES}]
+    if memory:
+        yield "## Memory\n\nThe most above the rows, in a process of its own.\n"
+        yield from all_measured(MEMORIES, memory)
+
+
+def sql_of_windows(_: Sequence[Reading]) -> Iterator[str]:
+    """Yield the SQL of DuckDB."""
+    (day,), (hour,) = windows.DAY.values(), windows.HOUR_PER_ROW.values()
+    texts = {
+        "slices doubled": sql.by_doubling(day),
+        "frames of slices": sql.by_frames(day),
+        "copies": sql.by_copies(day),
+        "frames": sql.per_row(hour),
+    }
+    yield from _sql(texts)
+
+
+def sql_of_features(_: Sequence[Reading]) -> Iterator[str]:
+    """Yield the SQL of DuckDB."""
+    yield from _sql({"range join": feature_peers.BY_JOIN, "frames over a union": feature_peers.BY_FRAMES})
+
+
+def sql_of_flights(_: Sequence[Reading]) -> Iterator[str]:
+    """Yield the SQL that has no plain OVER: readers should see how a peer is asked."""
+    yield from _sql({case.name: case.question.sql for case in FLIGHTS if case.question.sql.count("SELECT") > 1})
+
+
+def _sql(texts: Mapping[str, str]) -> Iterator[str]:
+    yield "## The SQL\n"
+    for name, text in texts.items():
+        yield f"DuckDB, *{name}*:\n\n```sql\n{text}\n```\n"
+
+
+DETAILS = {
+    "workloads": Detail("What people do with windows", of_workloads),
+    "compiled": Detail(
+        "Windows of rows over a column",
+        picture="![Nanoseconds per row against the range, for Sash and its peers](../images/ns_per_row.svg)",
+    ),
+    "windows": Detail("Windows of time over a table", more=sql_of_windows),
+    "query_overhead": Detail("What Query adds to its kernels"),
+    "filters_and_weights": Detail("Filters and exponential weights"),
+    "single_events": Detail("Single events"),
+    "features": Detail("Point-in-time features", more=sql_of_features),
+    "frames": Detail("Frames around each row"),
+    "aggregates": Detail("Every aggregate"),
+    "first_answer": Detail("Time to the first result", lambda readings: first_answer.page(FIRST_ANSWERS, readings)),
+    "spark_batch": Detail("Batch queries on Spark"),
+    "spark_streaming": Detail("Streams on Spark"),
+    "stream_growth": Detail(
+        "Streams as their keys grow",
+        picture="![Time and bytes per micro-batch against the number of keys](../images/stream_growth.svg)",
+    ),
+    "nexmark": Detail(
+        "Nexmark", picture="![Time per event of each query, in Sash and in Spark](../images/nexmark.svg)"
+    ),
+    "spark_windows": Detail("Spark's own WindowBenchmark"),
+    "never_slower": Detail("Queries that Spark can run itself"),
+    "h2o": Detail("The H2O benchmark", question_tables(("Rolling questions", h2o.ROLLING), ("Window questions", h2o.OVER))),
+    "flights": Detail("Real flights", question_tables(("", FLIGHTS)), more=sql_of_flights),
+    "growth": Detail("Growth of rows, keys, windows and range"),
+    "choice": Detail("The choice of an algorithm", choice.page),
+}  # fmt: skip
+"""By suite. The papers' experiments have a page of their own, docs/papers.md."""
+
+
+def page_of(suite: str, readings: Sequence[Reading]) -> str:
+    """Return the page of a suite."""
+    detail = DETAILS[suite]
+    folder = "" if suite == "compiled" else f"{suite}/"
+    cases = SUITES[suite].cases
+    lines = [
+        f"# {detail.title}\n",
+        f"Measured on {say_where(readings)}. The numbers are in {say_file(SUITES[suite].csv, 2)}. [All benchmarks](../benchmarks.md).\n",
+        *([f"{detail.picture}\n"] if detail.picture else []),
+        text_of(f"{folder}about.md") if folder else "",
+        *(detail.numbers(readings) if detail.numbers else all_measured(cases, readings)),
+        text_of(f"{folder}reasons.md"),
+        *(detail.more(readings) if detail.more else ()),
+    ]
+    return "\n".join(line for line in lines if line).rstrip() + "\n"
+
+
+def write(folder: Path = FOLDER) -> None:
+    """Write the pages of all suites that have a CSV."""
+    folder.mkdir(exist_ok=True)
+    for suite in DETAILS:
+        if readings := read(SUITES[suite].csv):
+            (folder / f"{suite}.md").write_text(page_of(suite, readings), encoding="utf-8")

@@ -1,0 +1,127 @@
+"""docs/benchmarks.md: should I use Sash? One screen, from the CSVs of some suites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.case import MEMORY
+from benchmarks.pages.details import DETAILS
+from benchmarks.pages.tables import say_where, table, text_of
+from benchmarks.questions.case import PEERS
+from benchmarks.report import round_off, say_time
+from benchmarks.results import ROOT, Reading, read
+from benchmarks.suites import SUITES
+from benchmarks.workloads.cases import MEMORIES, TIMES
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+EVEN = 0.95
+ON_SPARK: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "batch": {
+        "items with most bids, 10 s every 2 s": ("nexmark", "batch, query 5: hot items, 10s every 2s"),
+        "the same, an hour every minute": ("nexmark", "batch, query 5: hot items, 1h every 1m"),
+        "mean price of the last 10 auctions": ("nexmark", "batch, query 6: mean price of a seller's last auctions, rows(10)"),
+        "highest bid of 10 s": ("nexmark", "batch, query 7: highest bid, tumbling 10s"),
+        "bids of a session": ("nexmark", "batch, query 11: bids of a session, session 10s"),
+        "max, mean, deviation of the last 1,000 rows": ("spark_batch", "4 M rows, 100 keys, rows(1000)"),
+        "median of the last 1,000 rows": ("spark_batch", "median, rows(1000)"),
+        "a day, every minute": ("spark_batch", "4 M rows over 10 days, 24h every 1m"),
+    },
+    "streams": {
+        "items with most bids, 10 s every 2 s": ("nexmark", "stream, query 5: hot items, 10s every 2s"),
+        "highest bid of 10 s": ("nexmark", "stream, query 7: highest bid, tumbling 10s"),
+        "bids of a session": ("nexmark", "stream, query 11: bids of a session, session 10s"),
+        "bids of 10 s": ("nexmark", "stream, query 12 by event time: bids of a period, tumbling 10s"),
+        "an hour, every minute": ("spark_streaming", "20 K keys × 25 rows, 1h every 1m"),
+    },
+}  # fmt: skip
+"""What people do on Spark: the suite and the case that measure it."""
+
+
+def say_speed(sash: float, other: float) -> str:
+    """Return how many times as fast Sash is; bold where it is faster.
+
+    >>> say_speed(1.0, 4.2), say_speed(2.0, 1.0), say_speed(1.0, 0.98)
+    ('**4.2 ×**', '0.5 ×', 'even')
+    """
+    ratio = other / sash
+    if EVEN <= ratio <= 1 / EVEN:
+        return "even"
+    return f"**{round_off(ratio)} ×**" if ratio > 1 else f"{round_off(ratio)} ×"
+
+
+def in_process(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the table of workloads: how many times as fast Sash is as each library."""
+    found = {(one.case, one.contestant): one for one in readings}
+    rows = []
+    for case in TIMES:
+        sash = found.get((case.name, "Sash"))
+        if sash is None:
+            continue
+        cells = [case.name, case.question.window, say_time(sash.value)]
+        for peer in PEERS:
+            other = found.get((case.name, peer))
+            cells.append(say_speed(sash.value, other.value) if other else "cannot")
+        rows.append([*cells, say_memory(case.name, found)])
+    headings = (
+        "what",
+        "window",
+        "Sash, per row",
+        *(f"beside {peer}" for peer in PEERS),
+        "memory: Sash, least of others",
+    )
+    yield from table(headings, rows)
+
+
+def say_memory(name: str, found: Mapping[tuple[str, str], Reading]) -> str:
+    """Return the memory of Sash, and the least of the other libraries with the same rows."""
+    case = next(one for one in MEMORIES if one.question.name == name)
+    of_case = [found[case.name, one.name] for one in case.contestants if (case.name, one.name) in found]
+    sash = next((one for one in of_case if one.role == "sash"), None)
+    if sash is None or sash.measure != MEMORY:
+        return ""
+    others = [one for one in of_case if one.role == "peer" and one.rows == sash.rows]
+    least = min(others, key=lambda one: one.value, default=None)
+    beside = f", {least.value:,.0f} MB ({least.contestant})" if least else ""
+    return f"{sash.value:,.0f} MB{beside}"
+
+
+def on_spark(name: str) -> Iterator[str]:
+    """Yield a table of what people do on Spark, beside the fastest of Spark's own ways."""
+    rows = []
+    for label, (suite, case) in ON_SPARK[name].items():
+        of_case = [one for one in read(SUITES[suite].csv) if one.case == case]
+        own = min((one for one in of_case if one.contestant == "Sash"), key=lambda one: one.value, default=None)
+        others = [one for one in of_case if one.role == "peer"]
+        if own and others:
+            fastest = min(others, key=lambda one: one.value)
+            rows.append([label, say_time(own.value), say_time(fastest.value), say_speed(own.value, fastest.value)])
+    yield from table(("what", "Sash, per row", "Spark", "Sash beside Spark"), rows)
+
+
+def lines() -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield "# How fast is Sash?\n"
+    yield text_of("pages/intro.md")
+    workloads = read(SUITES["workloads"].csv)
+    if workloads:
+        yield "## In one process\n"
+        yield f"{TIMES[0].rows / 1e6:g} M rows of 1,000 households, in order of time. Measured on {say_where(workloads)}.\n"
+        yield "![Time per row of each library](images/workloads.svg)\n"
+        yield from in_process(workloads)
+    for name, title in {"batch": "Batch on Spark", "streams": "Streams on Spark"}.items():
+        yield f"## {title}\n"
+        yield from on_spark(name)
+    yield text_of("pages/when_not.md")
+    yield "## Details\n"
+    measured = [suite for suite in DETAILS if SUITES[suite].csv.exists()]
+    yield from (f"- [{DETAILS[suite].title}](benchmarks/{suite}.md)" for suite in measured)
+    yield "- [The papers' experiments](papers.md)"
+    yield "\n```{toctree}\n:hidden:\n"
+    yield from (f"benchmarks/{suite}" for suite in measured)
+    yield "```"
+
+
+def write(path: Path = PAGE) -> None:
+    """Write the page."""
+    path.write_text("\n".join(lines()) + "\n", encoding="utf-8")
