@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 import sash
 from sash import agg, window
 from sash.backends.stream_start import OverlapWarning
+from sash.engine.time_column import time_column
+from sash.state.history import read_until
 
 TAILS = {"tail": {"w": window.time(10, tail=4)}, "tail_mixed": {"a": window.time(9, tail=5), "b": window.time(3)}}
 GROWING = {"expanding": {"w": window.expanding()}, "expanding_and_time": {"a": window.expanding(), "b": window.time(4)}}
@@ -159,6 +161,15 @@ def test_zones() -> None:
     assert [row["total"] for row in results.to_pylist()] == [row["total"] for row in expected_rows()]
     with pytest.raises(ValueError, match="Give both a time zone, or neither"):
         TOTAL.run(stream.to_reader(), history=zoned, until="2026-01-03")
+
+
+def test_zones_of_python_count_where_arrow_ignores_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")  # as pandas on Spark asks for
+    time = time_column("ts", pa.timestamp("us", "America/New_York"))
+    for text in ("2026-01-03T01:00-05:00", "2026-01-03T06:00Z"):
+        assert read_until(time, text) == 1767420000000000
+        assert read_until(time, pd.Timestamp(text)) == 1767420000000000
+    assert read_until(time, "2026-01-03T01:00", "America/New_York") == 1767420000000000
 
 
 def test_columns_that_results_only_show_may_be_missing() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -50,12 +50,16 @@ def read_until(time: TimeColumn | None, until: Any, zone: str = "") -> int:
             value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 — the zone follows
         if zone and isinstance(value, datetime) and value.tzinfo is None:
             value = value.replace(tzinfo=ZoneInfo(zone))
+        has_zone = isinstance(value, datetime) and value.tzinfo is not None
+        if has_zone:  # PYARROW_IGNORE_TIMEZONE, which pandas on Spark asks for, lets Arrow ignore zones of Python
+            value = value.astimezone(UTC).replace(tzinfo=None)
         read = pa.array([value])
-        has_zone, needs_zone = bool(getattr(read.type, "tz", None)), bool(time.unit.zone)
-        if pa.types.is_timestamp(read.type) and has_zone != needs_zone:
+        if pa.types.is_timestamp(read.type) and has_zone != bool(time.unit.zone):
             raise ValueError(
                 f"until={until!r}: one of both has a time zone. Give both a time zone, or neither. {advice}"
             )
+        if has_zone:
+            read = read.cast(pa.int64()).cast(pa.timestamp(read.type.unit, "UTC"))
         return int(time.read(read.cast(time.type))[0])
     except (pa.ArrowException, TypeError) as error:
         raise TypeError(f"until={until!r} is not a time of this column. {advice}") from error

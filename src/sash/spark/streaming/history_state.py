@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sash.spark.streaming.stream_query import StreamQuery
 
 OWN_SHUFFLE = "sash: the history of a key"
+PIECES = f"{GROUP} int, {PIECE} binary, {OLDEST} bigint"
 
 
 def read_until_on_spark(streaming: SparkQuery, time: TimeColumn, until: Any) -> int:
@@ -82,9 +83,6 @@ def history_state(streaming: StreamQuery) -> GroupedData:
     return every.union(states).groupBy(GROUP).agg(*collected).groupBy(GROUP)
 
 
-PIECES = f"{GROUP} int, {PIECE} binary, {OLDEST} bigint"
-
-
 def history_rows(streaming: StreamQuery) -> DataFrame:
     """Return the rows of the history before T, with the columns and types of the stream, those of a key in one partition."""
     query, by = streaming.query, streaming.query.by
@@ -98,9 +96,8 @@ def history_rows(streaming: StreamQuery) -> DataFrame:
     columns = []
     for field in (streaming.frame.schema[name] for name in streaming.schema.names):
         column = F.lit(None) if field.name in missing else F.col(quote(field.name))
-        if field.name not in missing and history.frame.schema[field.name].dataType != field.dataType:
-            column = column.cast(field.dataType)
-        columns.append((column.cast(field.dataType) if field.name in missing else column).alias(field.name))
+        is_same = field.name not in missing and history.frame.schema[field.name].dataType == field.dataType
+        columns.append((column if is_same else column.cast(field.dataType)).alias(field.name))
     rows = history.frame.select(*columns).where(_matters(streaming))
     if not by:
         return rows.repartition(1)
