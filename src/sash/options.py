@@ -285,13 +285,22 @@ NAMES_OF_OPTIONS = "Options: those of `run`."
 """A line in other docstrings, in which `with_options` names all options."""
 
 
+_declared: dict[Any, dict[str, tuple[Any, Option]]] = {}
+_default_values: dict[Any, Mapping[str, Any]] = {}
+"""By the class of options: each run asks for them."""
+
+
 def declared_options(options_class: Any) -> dict[str, tuple[Any, Option]]:
     """Return the type and the declaration of each option, by name.
 
     >>> [name for name in declared_options(TableOptions)]
     ['compiled', 'wide', 'threads', 'at', 'at_time', 'future', 'on_bad_time']
     """
-    return {name: get_args(annotation)[:2] for name, annotation in options_class.__annotations__.items()}
+    known = _declared.get(options_class)
+    if known is None:
+        annotations = options_class.__annotations__.items()
+        known = _declared[options_class] = {name: get_args(annotation)[:2] for name, annotation in annotations}
+    return known
 
 
 def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
@@ -303,10 +312,12 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
     {'compiled': None, 'wide': False, 'threads': 2, 'at': None, 'at_time': None, 'future': False, 'on_bad_time': 'error'}
     """
     declared = declared_options(options_class)
+    if not given:
+        return cast("Kind", _defaults(options_class))
     for name in given:
         if name not in declared:
             raise _wrong_option(options_class, name)
-    options = {name: given.get(name, option.default) for name, (_, option) in declared.items()}
+    options = {**_defaults(options_class), **given}
     if options.get("at_time") is not None and options["at"] is None:
         problem = "at_time= names the time column of labels, but there are none."
         raise TypeError(f"{problem} Pass labels as at=, or leave at_time= out.")
@@ -335,6 +346,15 @@ def _check_history(options: Mapping[str, Any]) -> None:
             'mode="update" emits what new rows change. So windows of the history that get no more rows would have no results. Use '
             'mode="append", or leave history= out.'
         )
+
+
+def _defaults(options_class: Any) -> Mapping[str, Any]:
+    """Return the defaults of all options for a kind of data."""
+    known = _default_values.get(options_class)
+    if known is None:
+        values = {name: option.default for name, (_, option) in declared_options(options_class).items()}
+        known = _default_values[options_class] = MappingProxyType(values)
+    return known
 
 
 def _wrong_option(options_class: Any, name: str) -> TypeError:

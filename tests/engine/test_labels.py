@@ -497,3 +497,14 @@ def test_columns_that_see_the_future_are_marked() -> None:
     assert "n_next and sum_next read rows after the row or label of the result" in explained
     assert "up to its t, or after it where a window looks ahead" in " ".join(explained.replace("│", " ").split())
     assert "future" not in str(sash.Query({"n": agg.count()}, window.time(7), time="t").explain())
+
+
+@pytest.mark.parametrize("kind", [pa.table, pd.DataFrame, pl.DataFrame])
+def test_a_result_may_have_the_name_of_a_column_of_the_events_but_not_of_the_labels(kind: Any) -> None:
+    events, labels = {"k": [1, 1, 2], "t": [1, 3, 2], "x": [5.0, 7.0, 9.0]}, {"k": [1, 2, 1], "t": [3, 2, 1]}
+    query = sash.Query({"x": agg.max("x")}, window.time(5), by="k", time="t")
+    assert np.asarray(query.run(kind(events), at=kind(labels))["x"]).tolist() == [7.0, 9.0, 5.0]
+    with pytest.raises(ValueError, match="The labels have a column 'x'"):
+        query.run(kind(events), at=kind({**labels, "x": [0, 0, 0]}))
+    with pytest.raises(ValueError, match="The data already has a column 'x'"):
+        query.run(kind(events))

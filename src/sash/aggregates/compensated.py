@@ -30,7 +30,8 @@ CountedSum: TypeAlias = tuple[Compensated, int]
 
 NO_ERROR = -0.0
 """Adding -0.0 changes no float, not even -0.0, so that the compiler omits the addition."""
-ZERO: Compensated = (0.0, NO_ERROR)
+ZERO: Compensated = (-0.0, NO_ERROR)
+"""Neutral for -0.0, too: 0.0 would make it positive."""
 ZERO_COUNTED: CountedSum = (ZERO, 0)
 
 
@@ -81,13 +82,13 @@ def subtract_counted_sums(whole: CountedSum, older: CountedSum) -> CountedSum:
 
 
 def total_of(total: Compensated) -> float:
-    """Return the total, rounded once.
+    """Return the total, rounded once. A total of -0.0 alone stays negative, however it was added up.
 
-    >>> total_of((1e16, 2.0)), total_of((float("inf"), float("nan")))
-    (1.0000000000000002e+16, inf)
+    >>> total_of((1e16, 2.0)), total_of((float("inf"), float("nan"))), total_of((-0.0, 0.0))
+    (1.0000000000000002e+16, inf, -0.0)
     """
     result = total[0] + total[1]
-    return result if result == result else total[0]
+    return total[0] if total[1] == 0 or result != result else result
 
 
 def divide_counted(total: CountedSum) -> float:

@@ -14,7 +14,7 @@ from sash.backends.base import Backend, FrameBackend, RunPlan, named_alike, no_d
 from sash.backends.stream_start import start_stream, without_overlap
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.bad_times import with_usable_times
-from sash.engine.check_columns import check_columns, check_keys
+from sash.engine.check_columns import check_columns, check_keys, check_result_names
 from sash.engine.needed_columns import needed_columns, needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
@@ -158,6 +158,7 @@ class ArrowStream(Backend[ReaderOptions]):
         check_stream(cache.query)
         reader = self._reader(data)
         check_columns(cache.query, reader.schema.names)
+        check_result_names(cache.query, reader.schema.names)
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
         if not cache.query.per_row and options["late"] != "keep":

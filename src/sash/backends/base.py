@@ -17,6 +17,7 @@ import pyarrow as pa
 from sash.columns.buffers import as_arrow
 from sash.columns.column_types import column_type
 from sash.engine.bad_times import usable, warn_of_dropped
+from sash.engine.check_columns import check_result_names
 from sash.engine.labels import check_labels, check_names, describe_labels, label_query, of_other_kind, run_labels
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
@@ -171,6 +172,8 @@ class FrameBackend(Backend[TableOptions]):
         """Return the results of a query, as data of the same kind: for each label, if there are labels."""
         query, at = cache.query, options["at"]
         labels = None if at is None else self.read_labels(query, at, options)
+        if labels is None:
+            self.check_result_names(query, data)
         rows = self.read(query, data)
         if options["on_bad_time"] == "drop" and query.time is not None:
             data, rows = self._with_usable_times(data, rows, query.time, "row(s)")
@@ -206,6 +209,11 @@ class FrameBackend(Backend[TableOptions]):
         check_labels(query, options)
         if not self.accepts(labels):
             raise of_other_kind(labels, ".".join(self.names))
+
+    def check_result_names(self, query: QuerySpec, data: Any) -> None:
+        """Raise ValueError if a result that stands beside its row would have the name of a column."""
+        if query.per_row:
+            check_result_names(query, self.names_of(data))
 
     @abstractmethod
     def read(self, query: QuerySpec, data: Any) -> pa.Table:
@@ -259,6 +267,7 @@ class FrameBackend(Backend[TableOptions]):
     def plan(self, query: QuerySpec, data: Any, options: TableOptions) -> RunPlan:
         """Return how a query runs on data."""
         if options["at"] is None:
+            self.check_result_names(query, data)
             return RunPlan(query, self.schema(query, data))
         self.result_schema(PreparedCache(query), data, options)  # checks the labels
         return RunPlan(query, self.schema(query, data), (describe_labels(query, options["at_time"]),))
@@ -267,6 +276,8 @@ class FrameBackend(Backend[TableOptions]):
         """Return the Arrow schema of the results: that of a run over no rows."""
         at = options["at"]
         events = self.schema(cache.query, data).empty_table()
+        if at is None:
+            self.check_result_names(cache.query, data)
         labels = None if at is None else self.read_labels(cache.query, at, options).slice(0, 0)
         results = _run(cache, events, labels, {**options, "threads": 1}).schema
         results = widen_schema(cache.query, results) if is_wide(options) else results

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sash.backends.base import FrameBackend, named_alike
 from sash.columns.column_types import column_type
-from sash.engine.check_columns import check_columns
+from sash.engine.check_columns import check_columns, check_result_names
 from sash.engine.needed_columns import read_computed, reads_all, source_columns
 from sash.plan.query_spec import QuerySpec
 
@@ -136,6 +136,10 @@ class PandasFrame(FrameBackend):
     def names_of(self, data: Any) -> list[str]:
         """Return the names of all columns, and of the index."""
         return [*map(str, data.columns), *(str(name) for name in data.index.names if name is not None)]
+
+    def check_result_names(self, query: QuerySpec, data: Any) -> None:
+        """Raise ValueError if a result that stands beside its row would have the name of a column; other names in the index do no harm."""
+        check_result_names(query, list(self._rows(query, data).columns))
 
     def _rows(self, query: QuerySpec, data: Any) -> Any:
         """Return the DataFrame with the time from its index as a column, and with column names as strings."""

@@ -14,6 +14,10 @@ Bits = npt.NDArray[np.uint8]
 """Arrow's validity bitmap; empty if there are no nulls."""
 Flags = npt.NDArray[np.bool_]
 NO_BITS: Bits = np.empty(0, np.uint8)
+SMALL = 1 << 12
+"""The number of items from which on an array has pages of memory of its own."""
+ALL_VALID = 255
+"""Eight rows without a null, in a validity bitmap."""
 
 
 def as_arrow(numbers: npt.NDArray[Any], nulls: Flags | None = None) -> pa.Array:
@@ -66,10 +70,13 @@ def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
 def empty_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Return an uninitialised array in Arrow's memory pool, which reuses pages.
 
-    Fresh pages cost more than the work on them: a copy of a column takes 1.3 ns per row instead of 2.5.
+    Fresh pages cost more than the work on them: a copy of a column takes 1.3 ns per row instead of 2.5. Small arrays have no pages of their
+    own, and NumPy allocates them in a tenth of the time.
     """
-    buffer = pa.allocate_buffer(max(1, math.prod(shape)) * dtype.itemsize)
-    return np.frombuffer(buffer, dtype)[: math.prod(shape)].reshape(shape)
+    items = math.prod(shape)
+    if items < SMALL:
+        return np.empty(shape, dtype)
+    return np.frombuffer(pa.allocate_buffer(items * dtype.itemsize), dtype).reshape(shape)
 
 
 def pack(valid: Flags) -> Bits:
@@ -86,6 +93,19 @@ def unpack(bits: Bits, rows: int) -> Flags:
     if not len(bits):
         return np.ones(rows, np.bool_)
     return np.unpackbits(bits, axis=-1, count=rows, bitorder="little").view(np.bool_)
+
+
+def all_valid(bits: Bits, rows: int) -> bool:
+    """Return whether a validity bitmap marks no row as null.
+
+    It counts bytes, which takes a fraction of the time of a reduction in NumPy if there are few.
+
+    >>> all_valid(np.array([255, 0b011], np.uint8), 10), all_valid(np.array([255, 0b011], np.uint8), 11)
+    (True, False)
+    """
+    whole, others = divmod(rows, 8)
+    marks, rest = bits.tobytes(), (1 << others) - 1
+    return marks.count(ALL_VALID, 0, whole) == whole and (not others or marks[whole] & rest == rest)
 
 
 def slice_bits(bits: Bits, begin: int, rows: int) -> Bits:

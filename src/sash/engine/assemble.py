@@ -38,7 +38,7 @@ def _window_table(prepared: Prepared, block: Block, name: str, results: WindowRe
     query = prepared.query
     columns: dict[str, pa.Array] = {}
     if query.by:
-        keys = as_arrow(np.repeat(np.arange(len(results.counts)), results.counts))
+        keys = as_arrow(np.arange(len(results.counts)).repeat(results.counts))
         columns |= {key: to_arrow(block.key_table[key]).take(keys) for key in query.by}
     if query.several:
         names = query.window_names
@@ -48,7 +48,8 @@ def _window_table(prepared: Prepared, block: Block, name: str, results: WindowRe
     if prepared.time is not None and results.starts is not None and results.stops is not None:
         columns["window_start"] = prepared.time.write(results.starts)
         columns["window_end"] = prepared.time.write(results.stops)
-    return pa.table(columns | {key: results.columns[key] for key in query.aggregates if key in results.columns})
+    columns |= {key: results.columns[key] for key in query.aggregates if key in results.columns}
+    return pa.Table.from_arrays(list(columns.values()), list(columns))
 
 
 def join_windows(prepared: Prepared, blocks: Sequence[Mapping[str, pa.Table]]) -> pa.Table:

@@ -56,7 +56,7 @@ def check_keys(query: QuerySpec, schema: pa.Schema) -> None:
 
 
 def check_columns(query: QuerySpec, names: list[str]) -> None:
-    """Raise ValueError if a column is missing or ambiguous, or if a result would have the name of a column."""
+    """Raise ValueError if a column is missing or ambiguous."""
     for column in query.columns:
         name = source_of(column)
         if not isinstance(name, str):
@@ -72,6 +72,13 @@ def check_columns(query: QuerySpec, names: list[str]) -> None:
             raise ValueError(
                 f"The data already has a column {str(name)!r}, so no expression can have this name. Rename the column, or give the expression an alias."
             )
+
+
+def check_result_names(query: QuerySpec, names: list[str]) -> None:
+    """Raise ValueError if a result that stands beside its row would have the name of a column of the rows.
+
+    With labels, results stand beside labels, so that events may have any names.
+    """
     if query.per_row and (taken := [name for name in query.row_columns if name in names]):
         raise ValueError(
             f"The data already has a column {taken[0]!r}, so no result can have this name. Rename the aggregate."

@@ -66,11 +66,13 @@ def evaluate(
     Raise PassFailedError if the executor of a pass cannot run it; `executors/bind.py` then binds it to another one.
     """
     windows = prepared.plan.windows
-    span = span or whole_span(np.diff(block.firsts))
-    memory = memory or {name: window.memory.new(len(block.firsts) - 1) for name, window in windows.items()}
-    items = replace(block.items(windows.values(), span), points=points)
+    firsts = block.firsts
+    span = span or whole_span(firsts[1:] - firsts[:-1])
+    memory = memory or {name: window.memory.new(len(firsts) - 1) for name, window in windows.items()}
+    items = block.items(windows.values(), span)
     prepared.check_times(items.times)
     if points is not None:
+        items = replace(items, points=points)
         prepared.check_times(points.times)
     finder = BoundsFinder(prepared, items, memory, are_slices=isinstance(block, SliceBlock))
     passes = OpenPasses(prepared, block)

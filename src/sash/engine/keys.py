@@ -23,7 +23,7 @@ from sash.columns.read_column import Column, plain_array, to_arrow
 from sash.engine.group_ids import Codes, code_type
 from sash.engine.scatter import ScatteredRows, is_plain, scatter_by_key
 from sash.kernels.kernel_arrays import NOTHING
-from sash.windows.arrays import is_sorted, neighbours
+from sash.windows.arrays import all_set, is_sorted, neighbours
 from sash.windows.base import Ints, LoopCompiler
 
 LARGE = 1 << 16
@@ -139,7 +139,7 @@ def order_rows(
 ) -> tuple[KeyOrder, Ints]:
     """Return rows by key, time, the columns of `ties`, and input order; and the times in that order."""
     if ties is None and is_in_order(codes, times):
-        return KeyOrder(None, np.searchsorted(codes, np.arange(keys + 1, dtype=codes.dtype))), times
+        return KeyOrder(None, codes.searchsorted(np.arange(keys + 1, dtype=codes.dtype))), times
     if ties is None:
         scattered = ScatteredRows(codes, keys, run, threads)
         order = KeyOrder(None, scattered.firsts, scattered=scattered)
@@ -203,10 +203,10 @@ def is_in_order(codes: Codes, times: Ints) -> bool:
     if not len(times):
         return is_sorted(codes)
     for older, newer in neighbours(len(codes)):
-        if not (codes[older] <= codes[newer]).all():
+        if not all_set(codes[older] <= codes[newer]):
             return False
         in_time = times[older] <= times[newer]
-        if not in_time.all() and not (in_time | (codes[older] < codes[newer])).all():
+        if not all_set(in_time) and not (in_time | (codes[older] < codes[newer])).all():
             return False
     return True
 
@@ -218,7 +218,7 @@ def is_in_time(times: Ints, firsts: Ints) -> bool:
     True
     """
     for older, newer in neighbours(len(times)):
-        back = np.flatnonzero(times[newer] < times[older])
+        back = (times[newer] < times[older]).nonzero()[0]
         if len(back):  # time may go back only where a key begins
             back += newer.start
             if not (firsts[np.searchsorted(firsts, back)] == back).all():

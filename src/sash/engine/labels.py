@@ -8,7 +8,6 @@ Keys of events and labels are numbered together. A label sorts after events of e
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -27,6 +26,7 @@ from sash.engine.keys import KeyOrder, cut_evenly, order_rows
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
 from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, run_sections, section_count
+from sash.engine.threads import CORES
 from sash.hints import list_names
 from sash.options import WithLabels as LabelOptions
 from sash.plan.query_spec import QuerySpec
@@ -104,7 +104,7 @@ def run_labels(
     prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None = None, threads: int | None = None
 ) -> pa.Table:
     """Return the results of each label in the order of labels."""
-    workers = threads or os.cpu_count() or 1
+    workers = threads or CORES
     rows = len(events) + len(labels)
     return execute(prepared, rows, lambda bound: read_labels(bound, events, labels, at_time).run(bound, workers))
 

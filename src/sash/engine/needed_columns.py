@@ -164,7 +164,7 @@ def needed_schema(query: QuerySpec, schema: pa.Schema) -> pa.Schema:
 
 def needed_columns(query: QuerySpec, table: pa.Table) -> pa.Table:
     """Return the columns of a table that a query reads: all, if windows read whole rows or no column is named."""
-    return table if reads_all(query) else table.select(query.columns)
+    return table if reads_all(query) or table.column_names == query.columns else table.select(query.columns)
 
 
 def reads_all(query: QuerySpec) -> bool:

@@ -20,7 +20,7 @@ from sash.engine.keys import KeyOrder
 from sash.kernels.fused_partial import Shape
 from sash.kernels.kernel_arrays import Schedule
 from sash.slices.cuts import SliceRefs
-from sash.windows.arrays import sums_before
+from sash.windows.arrays import all_set, sums_before
 from sash.windows.base import Flags, Ints
 
 
@@ -41,7 +41,7 @@ class SliceCounts:
     @cached_property
     def all_present(self) -> bool:
         """Whether every record is of a closed slice with a value."""
-        return bool(self.present.all())
+        return all_set(self.present)
 
     @property
     def bits(self) -> Bits:

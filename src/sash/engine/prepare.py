@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from sash.aggregates.base import Aggregate
 from sash.columns.column_types import CannotCompileError, column_type
 from sash.durations import TimeUnit
 from sash.engine.check_columns import check_types, exact_form, interpreted_form, why_interpreted
@@ -20,7 +21,7 @@ from sash.kernels.plain import compile_loop
 from sash.plan.query_spec import QuerySpec
 from sash.plan.sharing import Pass, Plan, make_plan
 from sash.slices.cuts import Borders, borders_of
-from sash.slices.edges import Edges, cut_edges
+from sash.slices.edges import Edges, edges_of
 from sash.windows.base import NO_UNIT, Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form
 
@@ -145,10 +146,8 @@ class Prepared:
     @cached_property
     def edges(self) -> Edges | None:
         """The edges of slices, if all windows repeat in time, so that rows are cut before windows are known."""
-        cuts = [window.cuts for window in self.plan.windows.values()]
-        cycles = [None if window_cuts is None else window_cuts.cycle(self.unit) for window_cuts in cuts]
-        known = [cycle for cycle in cycles if cycle is not None]
-        return cut_edges(known, self.plan.technique) if self.plan.technique and len(known) == len(cycles) else None
+        technique = self.plan.technique
+        return edges_of(self.plan.windows.values(), self.unit, technique) if technique else None
 
     @cached_property
     def borders(self) -> Borders:
@@ -237,7 +236,8 @@ class PreparedCache:
     """
 
     query: QuerySpec
-    _known: Recent[Hashable, Prepared] = field(default_factory=lambda: Recent(MOST_SCHEMAS))
+    _known: tuple[tuple[Hashable, Prepared], ...] = ()
+    """The newest first, each with what its results depend on besides the schema. Schemas are compared, which is faster than to hash one."""
 
     @cached_property
     def at_points(self) -> PreparedCache:
@@ -246,18 +246,24 @@ class PreparedCache:
 
     def get(self, schema: pa.Schema, *, compiled: bool | None) -> Prepared:
         """Return the prepared query."""
-        key = self._key(schema, compiled)
-        known = self._known.get(key)
-        if known is None:
-            known = prepare(self.query, schema, compiled=compiled)
-            self.put(known)
-        return known
+        key = self._key(compiled)
+        for known_key, known in self._known:
+            if known_key == key and known.schema.equals(schema):
+                return known
+        prepared = prepare(self.query, schema, compiled=compiled)
+        self.put(prepared)
+        return prepared
 
     def put(self, prepared: Prepared) -> None:
         """Store a prepared query, in place of one for the same schema."""
-        self._known[self._key(prepared.schema, prepared.compiled)] = prepared
+        key, schema = self._key(prepared.compiled), prepared.schema
+        others = [entry for entry in self._known if entry[0] != key or not entry[1].schema.equals(schema)]
+        self._known = ((key, prepared), *others[: MOST_SCHEMAS - 1])
 
-    def _key(self, schema: pa.Schema, compiled: bool | None) -> Hashable:
-        custom = [aggregate for aggregate in self.query.aggregates.values() if not aggregate.is_built_in]
-        functions = [fingerprint_any(one.lift, one.combine, one.lower, one.inverse) for one in custom]
-        return schema.remove_metadata(), compiled, *functions
+    @cached_property
+    def _custom(self) -> list[Aggregate[Any]]:
+        """The aggregates that a user wrote."""
+        return [aggregate for aggregate in self.query.aggregates.values() if not aggregate.is_built_in]
+
+    def _key(self, compiled: bool | None) -> Hashable:
+        return compiled, *(fingerprint_any(one.lift, one.combine, one.lower, one.inverse) for one in self._custom)

@@ -7,7 +7,6 @@ Only the slices of all chunks are then sorted by key.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -29,7 +28,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.row_block import TICKS, InputRows, RowBlock, RowSource, read_rows, rows_in_order
 from sash.engine.scatter import scatter_in_chunks
 from sash.engine.slice_block import SliceBlock, concat_in_time, cut
-from sash.engine.threads import in_threads
+from sash.engine.threads import CORES, in_threads
 from sash.windows.arrays import is_sorted
 from sash.windows.base import Ints, whole_span
 
@@ -50,7 +49,7 @@ def run_table(prepared: Prepared, table: pa.Table, threads: int | None = None) -
 
     For results per row, the table has only the columns of results, in input order.
     """
-    workers = threads or os.cpu_count() or 1
+    workers = threads or CORES
     return execute(prepared, len(table), lambda bound: TableRun(bound, workers).run(table))
 
 

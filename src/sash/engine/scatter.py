@@ -135,16 +135,22 @@ class ScatteredRows:
         self.run = run
         most = 1 if run(scatter_values) in BY_ROW_NUMBERS else threads
         shares = max(1, min(most, len(codes) // SHARE_ROWS, len(codes) // (ROWS_PER_KEY * max(1, keys))))
-        ends = np.linspace(0, len(codes), shares + 1).astype(np.int64).tolist()
+        ends = [len(codes) * share // shares for share in range(shares + 1)]
         self._shares = [slice(*share) for share in pairwise(ends)]
         counts = np.zeros((shares, keys), np.int64)
         self._in_threads(lambda share: run(count_keys)(self.codes[self._shares[share]], counts[share]))
         self.firsts = sums_before(counts.sum(axis=0))
         """Where the rows of each key begin, and where those of the last key end."""
-        self._starts = np.cumsum(counts, axis=0)
-        """By share and key: the place of the first row."""
-        self._starts += self.firsts[:-1] - counts
+        self._counts = counts
+        """By share and key: the number of rows."""
         self._lock = Lock()
+
+    @cached_property
+    def _starts(self) -> Ints:
+        """By share and key: the place of the first row."""
+        starts = self._counts.cumsum(axis=0)
+        starts += self.firsts[:-1] - self._counts
+        return starts
 
     @cached_property
     def _rows(self) -> Ints:

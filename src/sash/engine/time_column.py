@@ -42,8 +42,9 @@ class TimeColumn:
         if self.type == pa.date64():
             array = array.cast(pa.date32(), safe=False)
         row = column_type(array.type)
+        numbers = array.view(row.numbers) if row.is_time else array
         try:
-            ticks: Ints = as_numpy((array.view(row.numbers) if row.is_time else array).cast(pa.int64()))
+            ticks: Ints = as_numpy(numbers if numbers.type == pa.int64() else numbers.cast(pa.int64()))
         except pa.ArrowInvalid as error:
             raise OverflowError(
                 f"The time column {self.name!r} has values above 2**63 - 1. Cast it to int64."

@@ -133,7 +133,8 @@ class BoundsFinder:
             finished = finish_columns(aggregates, columns, lambda: self._times_of_frames(bounds))
             return WindowResults(NOTHING, bounds.starts, bounds.stops, finished)
         items = self.slices if self.slices is not None and window_bounds.rows is None else self.items
-        counts = np.diff(np.searchsorted(bounds.begins, items.firsts))
+        places = bounds.begins.searchsorted(items.firsts)
+        counts = places[1:] - places[:-1]
         starts, stops = bounds.starts, bounds.stops
         if starts is None and self.prepared.time is not None:
             starts, stops = self.items.times[bounds.begins], self.items.times[bounds.ends - 1]

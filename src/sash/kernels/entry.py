@@ -45,6 +45,7 @@ RETURNED, RETURNED_NONE, RAISED = 0, -2, 1
 METHOD_FASTCALL = 0x80
 """A flag of Python's: the function takes an array of arguments."""
 LARGEST = 2**63
+BOOLEANS, INTEGERS, FLOATS = (bool, np.bool_), (int, np.integer), (float, np.floating)
 UNUSED = "NRT_MemInfo_call_dtor"
 """Numba's code refers to this function, and calls it only to free memory that it has allocated."""
 
@@ -57,23 +58,23 @@ def read_arguments(arguments: tuple[Any, ...], leaves: list[Any]) -> Signature:
     """Return the types of arguments; append arrays and numbers to `leaves`.
 
     >>> read_arguments((np.zeros((2, 3)), 7, (True, 0.5)), [])
-    (('<f8', 2, True), 'int64', ('tuple', 'bool', 'float64'))
+    ((dtype('float64'), 2, True), 'int64', ('tuple', 'bool', 'float64'))
     """
     signature: list[Any] = []
     for value in arguments:
         if isinstance(value, np.ndarray):
-            signature.append((value.dtype.str, value.ndim, value.flags.c_contiguous))
+            signature.append((value.dtype, value.ndim, value.flags.c_contiguous))
             leaves.append(value)
         elif isinstance(value, tuple):
             signature.append(("tuple", *read_arguments(value, leaves)))
-        elif isinstance(value, bool | np.bool_):
+        elif isinstance(value, BOOLEANS):
             signature.append("bool")
             leaves.append(int(value))
-        elif isinstance(value, int | np.integer):
+        elif isinstance(value, INTEGERS):
             number = int(value)
             signature.append("int64" if -LARGEST <= number < LARGEST else "uint64")
             leaves.append(number)
-        elif isinstance(value, float | np.floating):
+        elif isinstance(value, FLOATS):
             signature.append("float64")
             leaves.append(float(value))
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import wraps
 from itertools import pairwise
@@ -328,7 +327,8 @@ class Kernel:
 
     def copy_for_thread(self) -> Self:
         """Return a kernel that counts its progress separately, for another thread."""
-        copied = copy(self)
+        copied = object.__new__(type(self))
+        copied.__dict__ |= self.__dict__
         copied.progress = np.zeros(1, np.int64)
         return copied
 
@@ -338,8 +338,10 @@ class Kernel:
         for dtype, aggregate in zip(self.results, self.design.aggregates, strict=False):
             values, bits, empty = empty_array(shape, dtype), None, aggregate.result.empty
             if self.spec.marks:
-                values[...] = empty or 0
-                bits = np.full((*shape[:-1], (shape[-1] + 7) // 8), 0 if empty is None else 255, np.uint8)
+                values.fill(empty or 0)
+                bits = np.zeros((*shape[:-1], (shape[-1] + 7) // 8), np.uint8)
+                if empty is not None:
+                    bits.fill(255)
             results.append(ResultColumn(values, bits))
         return results
 

@@ -52,7 +52,7 @@ class QuerySpec:
         windows = {name: window.in_zone(unit.zone) for name, window in self.windows.items()}
         return replace(self, aggregates=aggregates, windows=windows)
 
-    @property
+    @cached_property
     def per_row(self) -> bool:
         """Whether every row has a result, rather than every window."""
         return next(iter(self.windows.values())).per_row
@@ -74,21 +74,21 @@ class QuerySpec:
         """Return the name of a result column, for results per row."""
         return f"{aggregate}_{window}" if self.several else aggregate
 
-    @property
+    @cached_property
     def future_columns(self) -> list[str]:
         """The results that are computed from rows after their own row or label; a model must not learn from them."""
         frames = {name: window.frame for name, window in self.windows.items()}
         ahead = [name for name, frame in frames.items() if frame is not None and frame.looks_ahead]
         return [self.result_name(name, window) for name in self.aggregates for window in ahead]
 
-    @property
+    @cached_property
     def bound_names(self) -> dict[str, tuple[str, str]]:
         """By window: the columns of its start and its end, for results per row that show them."""
         shown = [name for name, window in self.windows.items() if window.frame is not None and window.frame.has_bounds]
         endings = {name: f"_{name}" if self.several else "" for name in shown}
         return {name: (f"window_start{ending}", f"window_end{ending}") for name, ending in endings.items()}
 
-    @property
+    @cached_property
     def row_columns(self) -> list[str]:
         """The columns that results per row add to their rows or labels."""
         bounds = [name for names in self.bound_names.values() for name in names]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.derived import derive_lower
@@ -13,6 +13,7 @@ from sash.algorithms import Algorithm, find_algorithm
 from sash.plan.choose import LISTED, Choice, choose_algorithm, sorted_choice
 from sash.windows import Window
 
+T = TypeVar("T")
 COMPILED, NUMPY, INTERPRETED = "compiled", "NumPy", "interpreted"
 """The executors."""
 
@@ -38,6 +39,15 @@ class Pass:
     """Whether the partial of many rows takes no more space than that of few, and its result needs no row."""
     lists: bool = False
     """Whether its results are lists of rows, which follow from the bounds of windows (see `Listing`)."""
+    derived: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """What other modules compute once for this pass, by a name of their choice: it depends on the query and the types of columns only."""
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """Return what a function makes of this pass, the same each time."""
+        if name not in self.derived:
+            self.derived[name] = make()
+        made: T = self.derived[name]
+        return made
 
     @cached_property
     def label(self) -> str:

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sash.durations import TimeUnit
-from sash.slices.edges import Edges, cut_edges, latest_edges
+from sash.slices.edges import Edges, edges_of, latest_edges, repeats
 from sash.windows import Window
-from sash.windows.arrays import count_before, neighbours
+from sash.windows.arrays import all_set, count_before, neighbours
 from sash.windows.base import FOREVER, Bounds, Flags, Ints, Items
 
 
@@ -43,7 +43,7 @@ class SliceRecords:
     @cached_property
     def all_close(self) -> bool:
         """Whether every record is of a closed slice."""
-        return bool(self.closes.all())
+        return all_set(self.closes)
 
 
 class SliceRefs(NamedTuple):
@@ -71,20 +71,20 @@ def cut_by_edges(items: Items, edges: Edges, gap: int = FOREVER) -> SliceRecords
     times, firsts = items.times, items.firsts
     is_last = np.zeros(len(times), np.bool_)
     """Whether a slice closes after the row."""
-    is_last[firsts[1:][np.diff(firsts) > 0] - 1] = True
-    is_read = is_last.copy() if edges.reading else is_last
+    is_last[firsts[1:][firsts[1:] > firsts[:-1]] - 1] = True
+    is_read = is_last.copy() if edges.all_reading else is_last
     for older, newer in neighbours(len(times)):
         block_times = times[older.start : newer.stop]
         if gap < FOREVER:
             is_last[older] |= block_times[1:] - block_times[:-1] > gap
-        for families, marks in ((edges.closing, is_last), (edges.reading, is_read)):
-            for period, phase in families:
-                number = (block_times - phase) // period
+        for families, marks in ((edges.all_closing, is_last), (edges.all_reading, is_read)):
+            for family in families:
+                number = family.numbers(block_times)
                 marks[older] |= number[1:] != number[:-1]
-    if edges.reading:
+    if edges.all_reading:
         is_read |= is_last
-    last = np.flatnonzero(is_read)
-    before = latest_edges([*edges.closing, *edges.reading], times[last])
+    last = is_read.nonzero()[0]
+    before = latest_edges([*edges.all_closing, *edges.all_reading], times[last])
     return SliceRecords(last + 1, is_last[last], before, count_before(is_read, last, firsts))
 
 
@@ -187,10 +187,14 @@ class Borders(NamedTuple):
 
 def borders_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Borders:
     """Return the borders of some windows. Stored slices cannot be read while open, so pairs replace Cutty."""
-    cuts = [window.cuts for window in windows if window.cuts is not None]
-    cycles = [cycle for cut in cuts if (cycle := cut.cycle(unit)) is not None]
-    gaps = [gap for cut in cuts if (gap := cut.gap(unit)) is not None]
-    return Borders(cut_edges(cycles, "panes" if technique == "panes" else "pairs"), min(gaps, default=FOREVER))
+    repeating, gaps = [], []
+    for window in windows:
+        gap = None if window.cuts is None else window.cuts.gap(unit)
+        gaps += [gap] if gap is not None else []
+        repeating += [window] if repeats(window, unit) else []
+    edges = edges_of(repeating, unit, "panes" if technique == "panes" else "pairs")
+    assert edges is not None
+    return Borders(edges, min(gaps, default=FOREVER))
 
 
 def latest_so_far(last_times: Ints, keys: Ints) -> Ints:

@@ -10,6 +10,9 @@ that are evaluated together share the slices between all of them:
 
 The edges of many windows repeat after the least common multiple of the periods (FlatFIT, section 2.3), which may be longer
 than any stream. So Sash never builds a table of edges: it finds the next edge of a few families by arithmetic.
+
+Local days and months have no fixed length in ticks. They are families of numbers, which a clock translates: into a sorted array of edges
+over the span of the rows, as there are far fewer days than rows.
 """
 
 from __future__ import annotations
@@ -17,13 +20,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from math import gcd, lcm
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from sash.durations import TimeUnit
+from sash.windows import Window
 from sash.windows.base import Cycle, Ints
+from sash.windows.capabilities import Numbering
 
 TECHNIQUES = ("cutty", "pairs", "panes")
+
+
+class Marks(Protocol):
+    """Places on the axis of time."""
+
+    def numbers(self, times: Ints) -> Ints:
+        """Return numbers that are equal for times of one call between the same two edges, and differ for others."""
+
+    def before(self, times: Ints) -> Ints:
+        """Return the last edge at or before each time."""
 
 
 class Family(NamedTuple):
@@ -31,6 +47,14 @@ class Family(NamedTuple):
 
     period: int
     phase: int
+
+    def numbers(self, times: Ints) -> Ints:
+        """Return the number of the last edge at or before each time."""
+        return (times - self.phase) // self.period
+
+    def before(self, times: Ints) -> Ints:
+        """Return the last edge at or before each time."""
+        return self.numbers(times) * self.period + self.phase
 
     def contains(self, other: Family) -> bool:
         """Return whether this family contains all edges of another one."""
@@ -41,6 +65,39 @@ class Family(NamedTuple):
         return (end - self.phase) // self.period - (begin - self.phase) // self.period
 
 
+class CalendarFamily(NamedTuple):
+    """Edges at local days or months `phase + period · n`, such as the first of each quarter."""
+
+    family: Family
+    numbering: Numbering
+
+    def numbers(self, times: Ints) -> Ints:
+        """Return numbers that are equal for times between the same two edges, and differ for others."""
+        edges = self._around(times)
+        if edges is None:
+            return self.family.numbers(self.numbering(times).numbers(times))
+        return edges.searchsorted(times, "right")
+
+    def before(self, times: Ints) -> Ints:
+        """Return the last edge at or before each time."""
+        edges = self._around(times)
+        if edges is None:
+            ruler = self.numbering(times)
+            return ruler.final(self.family.before(ruler.numbers(times)))
+        return edges[edges.searchsorted(times, "right") - 1]
+
+    def _around(self, times: Ints) -> Ints | None:
+        """Return the edges from the last one before all times on; None if they are more than the times, which are then numbered one by one."""
+        if not len(times):
+            return None
+        limits = np.array([times.min(), times.max()])
+        ruler = self.numbering(limits)
+        first, last = self.family.numbers(ruler.numbers(limits)).tolist()
+        if last - first >= len(times):
+            return None
+        return ruler.final(np.arange(first, last + 1) * self.family.period + self.family.phase)
+
+
 class Edges(NamedTuple):
     """The edges of windows that share slices."""
 
@@ -48,6 +105,19 @@ class Edges(NamedTuple):
     """Where slices end."""
     reading: tuple[Family, ...]
     """Where a slice is read while it stays open: Cutty's ends of windows."""
+    local_closing: tuple[CalendarFamily, ...] = ()
+    """Where slices end at local days or months."""
+    local_reading: tuple[CalendarFamily, ...] = ()
+
+    @property
+    def all_closing(self) -> tuple[Marks, ...]:
+        """Where slices end."""
+        return self.closing + self.local_closing
+
+    @property
+    def all_reading(self) -> tuple[Marks, ...]:
+        """Where a slice is read while it stays open."""
+        return self.reading + self.local_reading
 
     @property
     def cycle(self) -> int:
@@ -60,7 +130,7 @@ class Edges(NamedTuple):
         >>> cut_edges([Cycle(9, 6, 9, 0)], "pairs").before(np.array([2, 3, 11])).tolist()
         [0, 3, 9]
         """
-        return latest_edges(self.closing, times)
+        return latest_edges(self.all_closing, times)
 
     def per_cycle(self) -> int:
         """Return the number of slices in a composite slide, by inclusion and exclusion over families."""
@@ -76,9 +146,9 @@ class Edges(NamedTuple):
         return inner + 1
 
 
-def latest_edges(families: Sequence[Family], times: Ints) -> Ints:
+def latest_edges(families: Sequence[Marks], times: Ints) -> Ints:
     """Return the last edge of some families at or before each time; zeros if there are no families."""
-    latest = [(times - phase) // period * period + phase for period, phase in families]
+    latest = [family.before(times) for family in families]
     return reduce(np.maximum, latest) if latest else np.zeros(len(times), np.int64)
 
 
@@ -108,6 +178,29 @@ def cut_edges(cycles: Iterable[Cycle], technique: str = "cutty") -> Edges:
             (closing if technique == "pairs" else reading).append(ends)
     closing = reduce_families(closing)
     return Edges(tuple(closing), tuple(reduce_families(reading, closing)))
+
+
+def repeats(window: Window, unit: TimeUnit) -> bool:
+    """Return whether windows repeat in time, in ticks or in local days or months."""
+    cuts = window.cuts
+    return cuts is not None and (cuts.cycle(unit) is not None or cuts.local_cycle(unit) is not None)
+
+
+def edges_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Edges | None:
+    """Return the edges of windows that are evaluated together; None if some of them do not repeat in time."""
+    cycles, closing, reading = [], [], []
+    for window in windows:
+        cycle = None if window.cuts is None else window.cuts.cycle(unit)
+        local = None if window.cuts is None else window.cuts.local_cycle(unit)
+        if cycle is None and local is None:
+            return None
+        if cycle is not None:
+            cycles.append(cycle)
+        elif local is not None:
+            numbers = cut_edges([local.cycle], technique)
+            closing += [CalendarFamily(family, local.numbering) for family in numbers.closing]
+            reading += [CalendarFamily(family, local.numbering) for family in numbers.reading]
+    return cut_edges(cycles, technique)._replace(local_closing=tuple(closing), local_reading=tuple(reading))
 
 
 def reduce_families(families: list[Family], known: Iterable[Family] = ()) -> list[Family]:

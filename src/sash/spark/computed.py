@@ -16,7 +16,7 @@ from pyspark.sql.types import BooleanType, NullType, StructType
 
 from sash.aggregates.naming import as_literal
 from sash.aggregates.sql import quote
-from sash.engine.check_columns import check_columns
+from sash.engine.check_columns import check_columns, check_result_names
 from sash.engine.select_sql import READERS, format_of
 from sash.expressions import SQL, ComputedColumn, Expression, Order, Selection, expressions_in, in_case, source_of
 from sash.plan.query_spec import QuerySpec
@@ -77,6 +77,7 @@ def with_computed(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, Que
     if all(expression.is_done for expression in declared.computed):
         return frame, declared
     check_columns(declared, frame.columns)
+    check_result_names(declared, frame.columns)
     columns = {expression: _checked(expression, frame) for expression in expressions_in(declared.computed)}
     for where in dict.fromkeys(computed.where for computed in declared.computed if computed.where is not None):
         columns[where] = _condition(where, columns[where], frame)

@@ -19,7 +19,7 @@ from sash.aggregates.base import with_fields
 from sash.aggregates.sql import quote
 from sash.columns.read_column import readable
 from sash.columns.result_column import try_out
-from sash.engine.check_columns import check_columns, input_types
+from sash.engine.check_columns import check_columns, check_result_names, input_types
 from sash.engine.needed_columns import needed_columns
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.run_table import run_table
@@ -157,6 +157,7 @@ def read_schema(declared: QuerySpec, frame: DataFrame, *, all_columns: bool = Fa
     Raises ValueError for names that Spark can't tell apart, TypeError for types that can't be sent or compared.
     """
     check_columns(declared, frame.columns)
+    check_result_names(declared, frame.columns)
     refuse_same_names(declared, frame)
     schema, names = frame.schema, [*declared.columns]
     if all_columns or declared.per_row or any("*" in window.columns for window in declared.windows.values()):

@@ -49,8 +49,17 @@ def is_sorted(numbers: Ints) -> bool:
     (True, False)
     """
     if len(numbers) <= BLOCK:
-        return bool((numbers[:-1] <= numbers[1:]).all())
-    return all(bool((numbers[older] <= numbers[newer]).all()) for older, newer in neighbours(len(numbers)))
+        return all_set(numbers[:-1] <= numbers[1:])
+    return all(all_set(numbers[older] <= numbers[newer]) for older, newer in neighbours(len(numbers)))
+
+
+def all_set(flags: Flags) -> bool:
+    """Return whether all flags are set. To count them takes a fifth of the time of `all` if there are few.
+
+    >>> all_set(np.array([True, False])), all_set(np.array([], np.bool_))
+    (False, True)
+    """
+    return int(np.count_nonzero(flags)) == len(flags)
 
 
 def neighbours(rows: int) -> Iterator[tuple[slice, slice]]:

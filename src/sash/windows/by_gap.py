@@ -10,7 +10,7 @@ import numpy as np
 
 from sash.durations import Duration, DurationLike, TimeUnit, quote, read_duration
 from sash.windows.arguments import check_count, hints_names, options_text
-from sash.windows.arrays import count_before, neighbours
+from sash.windows.arrays import all_set, count_before, neighbours, sums_before
 from sash.windows.base import Bounds, Ints, Items, LoopCompiler, Memory, Reach, first_after
 from sash.windows.capabilities import Cuts, Lateness, TimeSplit
 from sash.windows.window import Window
@@ -40,20 +40,22 @@ class Session(Window):
         is_last = np.zeros(len(times), np.bool_)
         for older, newer in neighbours(len(times)):
             np.greater(times[newer], lasts[older] + gap, out=is_last[older])
-        is_last[firsts[1:][np.diff(firsts) > 0] - 1] = True
-        last = np.flatnonzero(is_last)
+        is_last[firsts[1:][firsts[1:] > firsts[:-1]] - 1] = True
+        last = is_last.nonzero()[0]
         ends = last + 1
         begins = np.zeros_like(ends)
         begins[1:] = ends[:-1]
         starts, stops = times[begins], lasts[last] + gap
         before = count_before(is_last, last, firsts)
-        counts = np.diff(before)
+        counts = before[1:] - before[:-1]
         is_due = by_session(span.after, counts) <= stops
         is_due &= stops < by_session(span.now, counts)
         # Of each key, the first sessions are closed, as the ends of its sessions ascend.
-        closed = np.append(0, np.cumsum(stops < by_session(span.closed, counts)))
-        keep = np.append(0, ends)[before[:-1] + np.diff(closed[before])]
-        if not is_due.all():
+        closed = sums_before(stops < by_session(span.closed, counts))[before]
+        first_rows = np.zeros(len(ends) + 1, np.int64)
+        first_rows[1:] = ends
+        keep = first_rows[before[:-1] + (closed[1:] - closed[:-1])]
+        if not all_set(is_due):
             begins, ends, starts, stops = (column[is_due] for column in (begins, ends, starts, stops))
         return Bounds(begins, ends, starts, stops, keep)
 
@@ -121,4 +123,4 @@ def session(gap: DurationLike, *, min_rows: int = 1) -> Window:
 
 def by_session(limits: Ints, counts: Ints) -> Ints:
     """Return the limit of each session from those of keys; often all keys have the same."""
-    return limits[:1] if len(limits) and (limits == limits[0]).all() else np.repeat(limits, counts)
+    return limits[:1] if len(limits) and all_set(limits == limits[0]) else np.repeat(limits, counts)

@@ -38,6 +38,27 @@ def _unknown(unit: TimeUnit) -> None:
 # -- slices ------------------------------------------------------------------------------------------------------------
 
 
+class Numbers(Protocol):
+    """Times as numbers of local days or months, and back."""
+
+    def numbers(self, times: Ints) -> Ints:
+        """Return the numbers of rows at some times."""
+
+    def final(self, numbers: Ints) -> Ints:
+        """Return the first time of a row with a number."""
+
+
+Numbering = Callable[[Ints], Numbers]
+"""Returns the numbers of times between the first and the last of some times."""
+
+
+class LocalCycle(NamedTuple):
+    """Where windows repeat, in numbers of local days or months."""
+
+    cycle: Cycle
+    numbering: Numbering
+
+
 class Cuts(NamedTuple):
     """Where rows are cut into slices. By default, a row tells on arrival whether a window begins (Cutty)."""
 
@@ -45,6 +66,8 @@ class Cuts(NamedTuple):
     """The number of slices of each window if it is the only window of a query; None if it varies."""
     cycle: Callable[[TimeUnit], Cycle | None] = _unknown
     """Returns where windows of time repeat, in ticks; None if they do not."""
+    local_cycle: Callable[[TimeUnit], LocalCycle | None] = _unknown
+    """Returns where windows of local days or months repeat; None for other windows."""
     shift: int = 0
     """How many ticks before the rows that it holds a window of time starts and ends: one if it is `(start, end]`."""
     gap: Callable[[TimeUnit], int | None] = _unknown

@@ -24,10 +24,10 @@ from sash.durations import Duration, TimeUnit, quote
 from sash.windows.arrays import ranges, search_in_keys
 from sash.windows.base import FOREVER, NEVER, Bounds, Cycle, Interval, Ints, Items, LoopCompiler, Memory, Points, Reach
 from sash.windows.calendars import UTC_NAMES
-from sash.windows.capabilities import Cuts, Lateness, TimeAxis, TimeSplit, WindowMemory
+from sash.windows.capabilities import Cuts, Lateness, LocalCycle, TimeAxis, TimeSplit, WindowMemory
 from sash.windows.clocks import Clock, first_day_of
 from sash.windows.time_loops import find_periodic, find_places, first_needed, starts_of_rows
-from sash.windows.window import ANY_CUTS, TimeWindow, Window
+from sash.windows.window import TimeWindow, Window
 
 SMALL = 1 << 16
 """Room for this many windows is allocated without counting them first."""
@@ -239,8 +239,13 @@ class Periodic(TimeWindow):
 
     @cached_property
     def cuts(self) -> Cuts:
-        """Where windows begin and end, if that is known from ticks alone."""
-        return ANY_CUTS if self.clock.by_calendar else Cuts(cycle=self.cycle, shift=self.shift)
+        """Where windows begin and end."""
+        if self.clock.by_calendar:
+            return Cuts(local_cycle=self._local_cycle)
+        return Cuts(cycle=self.cycle, shift=self.shift)
+
+    def _local_cycle(self, unit: TimeUnit) -> LocalCycle:
+        return LocalCycle(self.cycle(unit), lambda times: self.clock.ruler(self, times, unit))
 
     @property
     def time_split(self) -> TimeSplit | None:

@@ -223,18 +223,23 @@ def test_windows_with_many_values_are_compiled_for_their_mode(monkeypatch: pytes
     compare(query, monkeypatch, compiles=False)
 
 
+SHOWN = {**WINDOWS, "many rows": window.rows(200), "days": window.time("1d", slide="1h")}
+
+
 @pytest.mark.parametrize("name", BUILT_IN)
-@pytest.mark.parametrize("shown", ["rows", "hops"])
-def test_no_built_in_aggregate_is_interpreted(name: str, shown: str) -> None:
+@pytest.mark.parametrize("shown", ["rows", "hops", "many rows", "days"])
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_no_built_in_aggregate_is_interpreted(name: str, shown: str, is_stream: bool) -> None:
     factory = BUILT_IN[name]
     needed = {"item": 3, "edges": [0, 1, 2], "half_life": "1m"}
     parameters = inspect.signature(factory).parameters
     arguments = {parameter: needed[parameter] for parameter in parameters if parameter in needed}
     columns = [one for one in parameters if one in ("column", "x", "y", "a", "w")]
     for column in ("many", "int", "text"):
+        data: Any = pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches()) if is_stream else TABLE
         try:
-            query = sash.Query(factory(*(column for _ in columns), **arguments), WINDOWS[shown], by="key", time="ts")
-            text = str(query.explain(TABLE))
+            query = sash.Query(factory(*(column for _ in columns), **arguments), SHOWN[shown], by="key", time="ts")
+            text = str(query.explain(data))
         except TypeError:  # it needs numbers
             assert column == "text"
         else:

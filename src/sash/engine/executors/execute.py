@@ -97,12 +97,13 @@ class Run:
             history.seconds += perf_counter() - begin
             self._store_lost_seconds()
             return result
-        is_long = not history.is_compiled and not history.is_cached
-        with announced(self._announcement if is_long and self.compile_seconds > NOTICEABLE else ""):
+        if history.is_compiled:
+            return self._try(work)
+        is_long = not history.is_cached and self.compile_seconds > NOTICEABLE
+        with announced(self._announcement if is_long else ""):
             result = self._try(work)
-        if not history.is_compiled:
-            history.is_compiled = True
-            set_mark(self.prepared.identity)
+        history.is_compiled = True
+        set_mark(self.prepared.identity)
         return result
 
     def _try(self, work: Callable[[Prepared], T]) -> T:
@@ -123,7 +124,8 @@ class Run:
     @property
     def history(self) -> History:
         """The runs of the query so far."""
-        return _history.setdefault(self.prepared.identity, History())
+        identity = self.prepared.identity
+        return _history.get(identity) or _history.setdefault(identity, History())
 
     @cached_property
     def compiles(self) -> bool:

@@ -80,7 +80,7 @@ class Executor(ABC):
     def __init__(self, prepared: Prepared, plan_pass: Pass, block: RowBlock | None = None) -> None:
         self.prepared = prepared
         self.plan_pass = plan_pass
-        self.named = with_auxiliary(plan_pass.aggregates)
+        self.named = plan_pass.once("named", lambda: with_auxiliary(plan_pass.aggregates))
         """By the names of results: the aggregates of the pass, and what the last step of some of them needs (`finish`)."""
         self.aggregates = list(self.named.values())
         self.rows = block

@@ -26,7 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
 from sash.aggregates.sql import quote
-from sash.engine.check_columns import check_columns
+from sash.engine.check_columns import check_columns, check_result_names
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.labels import check_labels, check_names, label_query, of_other_kind
 from sash.engine.prepare import Prepared, prepare
@@ -181,6 +181,7 @@ class LabelQuery(BatchQuery):
             raise TypeError(f"at= does not take a streaming DataFrame: {NO_LABELS}")
         frame, _ = in_own_case(query, frame)
         check_columns(query, frame.columns)
+        check_result_names(query, frame.columns)
         frame, computed = with_computed(query, frame)
         of_labels = label_query(query, at_time)
         labels, own_names = in_own_case(of_labels, labels)
