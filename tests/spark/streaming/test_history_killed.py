@@ -68,5 +68,5 @@ def test_kills_while_the_history_is_read_and_after_it(spark: SparkSession, tmp_p
     expected = Counter(repr(row) for row in batch.collect())
     assert not found - expected
     # the rows within the delay of the watermark wait for the next run
-    complete = batch.where(f"ts < timestamp '{newest.isoformat()}' - INTERVAL 1 MINUTE")
+    complete = batch.where(f"ts <= timestamp '{newest.isoformat()}' - INTERVAL 1 MINUTE")
     assert found == Counter(map(repr, complete.collect()))
