@@ -51,6 +51,8 @@ STATES = "sash_states"
 """The column of the initial state: the states of parts of the keys of a bucket, as bytes."""
 OLDEST = "sash_oldest"
 """The column of the initial state with the time of the oldest row of a history, in ticks."""
+COUNTS = "sash_counts"
+"""The column of what was counted, an array in the order of COUNTED."""
 
 
 @dataclass
@@ -154,7 +156,7 @@ class BucketProcessor:
         parts = [] if results is None else list(self.task.worker.as_declared(results))
         for part in parts or [None]:
             emitted = as_emitted(self.task.worker.results, part)
-            yield Row(**emitted, **{name: counted.get(name, 0) for name in COUNTED})
+            yield Row(**emitted, **{COUNTS: [counted.get(name, 0) for name in COUNTED]})
             counted = {}
 
     def _good_rows(self, table: pa.Table, clock: int) -> tuple[pa.Table, int]:

@@ -20,12 +20,11 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
-from pyspark.sql import DataFrame, GroupedData
+from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
-    BooleanType,
     LongType,
     StringType,
     StructField,
@@ -53,7 +52,7 @@ from sash.spark.groups import hash_of, plain_names
 from sash.spark.local_session import ROCKSDB, STORE
 from sash.spark.private import tasks_with_state, watermark_delay, with_watermark_delay
 from sash.spark.spark_query import SparkQuery, read_schema
-from sash.spark.streaming.bucket import defer
+from sash.spark.streaming.bucket import COUNTS, defer
 from sash.spark.streaming.history_state import check_history, history_state, read_until_on_spark
 from sash.spark.streaming.initial_state import state_of_checkpoint
 from sash.spark.streaming.stream_task import StreamTask
@@ -65,7 +64,7 @@ from sash.state.late_rows import LATE, check_late
 from sash.state.reader import check_mode, check_stream
 from sash.workers.own_columns import GROUP, HASH, TICKS
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
-from sash.workers.result_arrays import VALID, VALUES, array_names, fit_arrays
+from sash.workers.result_arrays import fit_arrays, null_bit, null_names, value_names
 
 OPERATOR_MODE = "append"
 """Spark only compares it with that of the checkpoint. It is the same for all modes, so that Sash reports a changed mode itself."""
@@ -132,7 +131,7 @@ class StreamQuery(SparkQuery):
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
         processor, states = defer(self.task), self._initial_state()
         emitted = packed.groupBy(GROUP).transformWithState(processor, self.emitted, OPERATOR_MODE, "EventTime", states)
-        counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
+        counts = [_sum_at(place).alias(name) for place, name in enumerate(COUNTED)]
         metrics = self.options["metrics"] or next(_metrics_names)
         return self._as_rows(emitted.observe(metrics, *counts))
 
@@ -155,25 +154,28 @@ class StreamQuery(SparkQuery):
     @property
     def emitted(self) -> StructType:
         """The columns of the operator: results, as arrays or packed, and counts."""
-        counts = [StructField(name, LongType()) for name in COUNTED]
+        counts = StructField(COUNTS, ArrayType(LongType()))
         if not fit_arrays(self.worker.results):
-            return StructType([StructField(RESULTS, BinaryType()), *counts])
-        dtypes = [dtype for field in self.results for dtype in (field.dataType, BooleanType())]
-        names = array_names(len(self.results))
-        arrays = [StructField(name, ArrayType(dtype)) for name, dtype in zip(names, dtypes, strict=True)]
-        return StructType([*arrays, *counts])
+            return StructType([StructField(RESULTS, BinaryType()), counts])
+        columns = len(self.results)
+        values = [
+            StructField(name, ArrayType(field.dataType))
+            for name, field in zip(value_names(columns), self.results, strict=True)
+        ]
+        nulls = [StructField(name, ArrayType(LongType())) for name in null_names(columns)]
+        return StructType([*values, *nulls, counts])
 
     def _as_rows(self, emitted: DataFrame) -> DataFrame:
         """Return the results as rows."""
         if not fit_arrays(self.worker.results):
             return emitted.select(RESULTS).mapInArrow(unpacking(self.query.title), self.results)
-        zipped = emitted.select(F.inline(F.arrays_zip(*array_names(len(self.results)))))
-        columns = [
-            F.when(F.coalesce(F.col(f"{VALID}{place}"), F.lit(True)), F.col(f"{VALUES}{place}")).alias(
-                field.name, metadata=field.metadata
-            )
-            for place, field in enumerate(self.results)
-        ]
+        values = value_names(len(self.results))
+        zipped = emitted.select(F.inline(F.arrays_zip(*values, *null_names(len(values)))))
+        columns = []
+        for place, field in enumerate(self.results):
+            name, bit = null_bit(place)
+            is_null = F.coalesce(F.col(name), F.lit(0)).bitwiseAND(F.lit(bit).cast("long")) != 0
+            columns.append(F.when(~is_null, F.col(values[place])).alias(field.name, metadata=field.metadata))
         return zipped.select(*columns)
 
     @property
@@ -318,6 +320,15 @@ class NativeStream(SparkQuery):
             "in Python": "nothing",
         }
         return Branch("spark", ("a stream, native: it was asked for",), leaves, evaluates_all=True)
+
+
+def _sum_at(place: int) -> Column:
+    """Return the sum of the counts at a place.
+
+    For each sum of its own, Spark would generate code in each task, which takes longer than all additions.
+    """
+    counts = F.collect_list(COUNTS)
+    return F.aggregate(counts, F.lit(0).cast("long"), lambda total, one: total + one[place])
 
 
 def _check_time(query: QuerySpec) -> None:
