@@ -59,8 +59,10 @@ def main() -> None:
             spark.createDataFrame(of_day, COLUMNS).coalesce(1).write.mode("append").parquet(str(folder / "landing"))
             if day == FIRST_DAY + 1:
                 try:
+                    spark.sparkContext.setLogLevel("OFF")  # Spark would log the crash that we make
                     run_job(spark, folder, crashes=True)
                 except StreamingQueryException:
+                    spark.sparkContext.setLogLevel("ERROR")
                     console.print("  the job crashed before it had written its results; the scheduler starts it again")
             run_job(spark, folder)
         compare(spark.createDataFrame(payments, COLUMNS), spark.read.parquet(str(folder / "features")))
