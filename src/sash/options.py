@@ -11,7 +11,7 @@ data in a mapping that cannot change: `options["threads"]`.
 # The annotations are read when this module is imported, so they are not strings: no `from __future__ import annotations`.
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike, fspath
 from types import MappingProxyType
@@ -58,6 +58,10 @@ WIDE = Option(False, "run: {given} must be True or False.", lambda value: isinst
 MODE = Option(
     "append", '{given} does not exist. Use "append" (each window once, when final) or "update" (on every change).'
 )
+EMIT = Option(
+    "results",
+    'run: {given} does not exist. Use "results", or "state" for the states of keys, which query.lookup reads.',
+)
 ORDER = Option(
     "time", '{given} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.'
 )
@@ -70,6 +74,12 @@ AHEAD = Option(
 )
 METRICS = Option(None, 'run: {given} must be a name for the row counts, such as "sash".', is_text)
 EVOLVE = Option(False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError)
+ERASE = Option(
+    None,
+    "run: {given} must be a list of keys.",
+    lambda value: value is None or isinstance(value, list | tuple),
+    TypeError,
+)
 NO_LABELS = (
     "the result of a label needs all events up to its time, and more may arrive. Labels need finite data. On Spark, call run "
     "inside foreachBatch."
@@ -147,6 +157,10 @@ class ForStreams(TypedDict, total=False):
 
     - `mode`: "append" emits each window once, when it is final. "update" emits a window whenever it changes, with a
       column `change`: "upsert", or "delete" for a window that was replaced. Default: "append".
+    - `emit`: "results" emits results. "state" emits in place of them the state of each key that a micro-batch changed, as bytes in a
+      column `state`, which is null for a key whose state is gone, and `state_time`, from which on lookups are exact. `query.lookup`
+      returns the features of such a state at any later time. For windows with a result per row that do not look ahead. Default:
+      "results".
     - `late`: what happens to late rows, whose windows are all closed. "drop" drops them; a warning counts them, or the observed
       metrics of Spark. "error" raises ValueError; on Spark, a stream that it has stopped fails again after a restart. "keep" adds a
       column `late`: a struct of the late row, while all other columns are null; it is null beside results. On Spark, "keep" shuffles
@@ -161,14 +175,19 @@ class ForStreams(TypedDict, total=False):
     - `until`: where the history ends and the stream begins: a time like those of the time column. Rows of the history from then on are
       ignored; so are earlier rows of the stream, which are counted. It cannot change for a checkpoint. Default: None, without a history.
     - `partial`: True accepts a history that may be shorter than the windows. Default: False, which makes that an error.
+    - `erase`: keys to delete, as for requests of the GDPR: a list of values, or of dictionaries if there are several key columns. Their
+      state is deleted, and their rows are dropped, from the next micro-batch with rows on, as long as the option is given. With
+      `emit="state"`, each micro-batch emits their state as null. Default: None.
     """
 
     mode: Annotated[Literal["append", "update"], MODE]
+    emit: Annotated[Literal["results", "state"], EMIT]
     late: Annotated[Literal["drop", "error", "keep"] | None, Option(None)]
     forget: Annotated[DurationLike | None, Option(None)]
     history: Annotated[Any, Option(None, elsewhere=NO_HISTORY)]
     until: Annotated[Any, Option(None, elsewhere=NO_HISTORY)]
     partial: Annotated[bool, PARTIAL]
+    erase: Annotated[Sequence[Any] | None, ERASE]
 
 
 class ForReaders(TypedDict, total=False):

@@ -278,3 +278,13 @@ def test_rows_without_a_time_are_ignored_in_the_stream() -> None:
     with pytest.warns(UserWarning, match="no usable time"):
         results = TOTAL.run(bad.to_reader(), history=EVENTS, until=UNTIL, on_bad_time="drop").read_all()
     assert results.to_pylist() == expected_rows()
+
+
+def test_states_for_lookups_know_the_history() -> None:
+    """The first micro-batch emits all keys, also those without new rows: a store does not know them."""
+    states = TOTAL.run(EVENTS.slice(71).to_reader(), history=EVENTS, until="2026-01-03T23:00", emit="state")
+    store = {row["card"]: row["state"] for row in states.read_all().to_pylist()}
+    now = dt.datetime.fromisoformat("2026-01-03T23:00")
+    labels = pa.table({"card": [1, 2], "ts": pa.array([now, now], pa.timestamp("us"))})
+    expected = TOTAL.run(EVENTS, at=labels)["total"].to_pylist()
+    assert [TOTAL.lookup(store[card], now=now)["total"] for card in (1, 2)] == expected

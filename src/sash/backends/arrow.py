@@ -15,6 +15,7 @@ from sash.backends.stream_start import start_stream, without_overlap
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.bad_times import with_usable_times
 from sash.engine.check_columns import check_columns, check_keys, check_result_names
+from sash.engine.executors.bind import compile_ahead
 from sash.engine.needed_columns import needed_columns, needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
@@ -25,6 +26,9 @@ from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
 from sash.state.codec import as_schema
 from sash.state.history import describe_history
+from sash.state.key_epochs import read_forget
+from sash.state.key_layout import KeyLayout
+from sash.state.key_states import check_options, key_layout
 from sash.state.reader import check_stream, read_results
 
 
@@ -158,10 +162,13 @@ class ArrowStream(Backend[ReaderOptions]):
         check_stream(cache.query)
         reader = self._reader(data)
         check_columns(cache.query, reader.schema.names)
-        check_result_names(cache.query, reader.schema.names)
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
-        if not cache.query.per_row and options["late"] != "keep":
+        if options["emit"] == "state":  # it emits no rows
+            check_options(options)
+        else:
+            check_result_names(cache.query, reader.schema.names)
+        if options["emit"] == "state" or (not cache.query.per_row and options["late"] != "keep"):
             reader = mapped(reader, lambda rows: needed_columns(cache.query, rows))
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
         if options["on_bad_time"] == "drop" and prepared.time is not None:
@@ -169,6 +176,8 @@ class ArrowStream(Backend[ReaderOptions]):
         stream, until = start_stream(prepared, options)
         if until is not None:
             reader = without_overlap(reader, stream, until)
+        if stream.layout is not None:
+            cache.headers[stream.layout.id] = stream.layout.header
         results = read_results(stream, reader)
         if not is_wide(options):
             return results
@@ -179,12 +188,22 @@ class ArrowStream(Backend[ReaderOptions]):
         """Yield the rows of data, as the history of a stream."""
         yield from (pa.Table.from_batches([batch]) for batch in self._reader(data))
 
+    def key_layout(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> KeyLayout:
+        """Return the layout of the states of keys. It reads no batch of the data."""
+        check_options(options)
+        schema = needed_schema(cache.query, self._reader(data).schema)
+        prepared = compile_ahead(prepare(cache.query, schema, compiled=options["compiled"]))
+        return key_layout(prepared, read_forget(prepared, options["forget"]))
+
     def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:
-        """Return how a query runs on data."""
+        """Return how a query runs on data, with what it emits if these are no results, and how much history it needs."""
         schema = needed_schema(query, self._reader(data).schema)
-        if query.time is None or options["order"] == "keys":
-            return RunPlan(query, schema)
-        return RunPlan(query, schema, (Branch("history", (describe_history(prepare(query, schema, compiled=False)),)),))
+        branches: tuple[Branch, ...] = ()
+        if query.time is not None and options["order"] == "time":
+            branches = (Branch("history", (describe_history(prepare(query, schema, compiled=False)),)),)
+        if options["emit"] == "state":
+            branches = (Branch("emits", (self.key_layout(PreparedCache(query), data, options).described,)), *branches)
+        return RunPlan(query, schema, branches)
 
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""

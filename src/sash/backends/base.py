@@ -28,6 +28,7 @@ from sash.expressions import Expression, Selection
 from sash.options import TableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
+from sash.state.key_layout import KeyLayout
 
 ACCEPTED = (
     "a PySpark DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or "
@@ -80,6 +81,10 @@ class Backend(ABC, Generic[Options]):
         """Return a schema with metadata for the columns that see the future."""
         marked = [field.with_metadata({SEES_FUTURE: "true"}) if field.name in names else field for field in schema]
         return pa.schema(marked, schema.metadata)
+
+    def key_layout(self, cache: PreparedCache, data: Any, options: Options) -> KeyLayout:
+        """Return the layout of the states of keys; for streams."""
+        raise NotImplementedError
 
     @abstractmethod
     def plan(self, query: QuerySpec, data: Any, options: Options) -> RunPlan:

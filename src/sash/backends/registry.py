@@ -89,6 +89,21 @@ def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -
     return backend.with_marks(backend.result_schema(cache, data, given), marked)
 
 
+def state_header(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> bytes:
+    """Return the header of the states of keys, for a stream, or for data in this process of the same types."""
+    backend = backend_of(data)
+    stream = backend if backend.is_stream else ArrowStream()
+    given = read_options(stream.options, {**options, "emit": "state"})
+    layout = stream.key_layout(cache, data if backend.is_stream else _no_rows_of(backend, data), given)
+    cache.headers[layout.id] = layout.header
+    return layout.header
+
+
+def _no_rows_of(backend: Backend[Any], data: Any) -> pa.RecordBatchReader:
+    """Return a stream without rows, of the types of data in this process."""
+    return pa.RecordBatchReader.from_batches(backend.input_schema(data), [])
+
+
 def _has_labels(options: Mapping[str, Any]) -> bool:
     return options.get("at") is not None
 

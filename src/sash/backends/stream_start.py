@@ -56,6 +56,7 @@ def _add_history(stream: Stream, history: Any, until: int, *, partial: bool) -> 
     if not partial:
         check_length(stream.prepared, rows.oldest, until)
     stream.start_at(until, rows.newest)
+    stream.emit_all()
 
 
 def _as_in_stream(prepared: Prepared, table: pa.Table) -> pa.Table:

@@ -320,3 +320,37 @@ def live(
         query, source, host=host, port=port, token=token, open_browser=open_browser, idle_exit=idle_exit, engine=engine
     )
     raise typer.Exit(code)
+
+
+@command(
+    "sash serve card_features.sql --store sqlite:///features.db",
+    "sash serve features:cards features:shops --store redis://localhost:6379/0 --host 0.0.0.0",
+    'sash serve "cards=SELECT sum(amount) AS spent FROM t [PARTITION BY card RANGE 1 DAY ON ts]" --store sqlite:///features.db',
+)
+def serve(
+    queries: list[str] = typer.Argument(
+        metavar="[NAME=]QUERY...",
+        help="A file that holds the text of a query, module:variable, or NAME=text. NAME is that of the states in the store; default: the name of the file or variable.",
+    ),
+    store: str = typer.Option(
+        metavar="URL", help="The store that a stream writes: sqlite:///features.db or redis://host:6379/0."
+    ),
+    host: str = typer.Option("127.0.0.1", help="The address to listen on, such as 0.0.0.0 for all."),
+    port: int = typer.Option(8000, min=0, max=65535, help="The port; 0 for any that is free."),
+    token: str | None = typer.Option(
+        None, help="What a request must present; better in the environment. Default: a new one.", envvar="SASH_TOKEN"
+    ),
+    allowed_hosts: list[str] | None = typer.Option(
+        None, "--allow-host", metavar="HOST[:PORT]", help="Another value of the header Host, such as that of a proxy."
+    ),
+    time: str | None = TIME,
+) -> None:
+    """Serve the features of keys over HTTP, as in GET /features?card=42.
+
+    A stream writes the states of keys to the store. A lookup computes the features at a time from the state, without Spark.
+    """
+    from sash.cli.served_queries import read_queries
+    from sash.serve import serve as serve_queries
+
+    found = read_queries(queries, time)
+    serve_queries(found, store, host=host, port=port, token=token, allowed_hosts=allowed_hosts or ())

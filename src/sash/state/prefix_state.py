@@ -18,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow
-from sash.engine.assemble import with_input_rows
-from sash.engine.evaluate import Evaluated, evaluate
+from sash.engine.evaluate import Evaluated
 from sash.engine.keys import KeyOrder
 from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key, cut_each_row, merge
 from sash.state.codec import as_schema
@@ -48,9 +47,8 @@ class PrefixState(RowState):
         has_prefix = items.sizes
         has_prefix[: block.keys] -= np.diff(block.firsts)
         of_items = _with_context(span, has_prefix, batch)
-        evaluated = evaluate(prepared, items, of_items)
-        evaluated = self.known.known_results(prepared, block, span, evaluated)
-        results = with_input_rows(prepared, block, span, evaluated)
+        evaluated = self._evaluate(items, of_items)
+        results = prepared.no_rows if self.for_lookup else self._results(block, span, evaluated)
         rest = np.maximum(self._rest(items, of_items, evaluated), items.firsts[:-1] + has_prefix)
         is_older = np.arange(len(items)) < np.repeat(rest, items.sizes)
         if self.forget is not None:

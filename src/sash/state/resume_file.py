@@ -137,6 +137,7 @@ class ResumedStream(Stream):
         query = prepared.query
         more: dict[str, Any] = {"mode": self.mode, **describe_state(stream_plan(prepared).state_kinds, query.slicing)}
         more |= {} if query.lateness is None else {"lateness": standard_text(query.lateness)}
+        more |= {} if self.layout is None else {"emit": "state"}
         more |= {} if forget is None else {"forget": standard_text(forget)}
         columns: Mapping[str, str] = {field.name: str(field.type) for field in prepared.schema}
         return fingerprint_query(query, columns, **more, **self.file.more)

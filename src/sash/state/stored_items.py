@@ -48,7 +48,8 @@ class StoredItems:
 
     With `update`, windows are emitted whenever a row changes them, rather than once when they are final. `rows_before` is the
     number of rows that each key had before the stream begins, for windows that count rows. With `forget`, in ticks, the newest row
-    of each key that windows have seen is stored, so that the end of its epoch is known (see `key_epochs.py`).
+    of each key that windows have seen is stored, so that the end of its epoch is known (see `key_epochs.py`). If it is `for_lookup`, it
+    stores what windows need that end at any time from the watermark on, and has no results.
     """
 
     stores_rows: ClassVar[bool] = True
@@ -57,6 +58,7 @@ class StoredItems:
     update: bool = False
     rows_before: int = 0
     forget: int | None = None
+    for_lookup: bool = False
 
     def __post_init__(self) -> None:
         """Start empty."""

@@ -159,6 +159,8 @@ class Frame(NamedTuple):
     two multiples; None if frames begin anywhere."""
     width: Callable[[TimeUnit], int | None] = _unknown
     """Returns how far apart its rows may be, in ticks; None if there is no limit, so that a key needs state forever."""
+    rows_of_points: int = 0
+    """How many rows more than the frame of the next row the frame of a point may hold: a point is no row of its own frame."""
     ready: Callable[[Items], Ints] = lambda items: items.span.final
     """Returns how many items of each key have results now: fewer than are final if it looks ahead."""
     needed_from: Callable[[Items], Ints] = lambda items: items.firsts[:-1]

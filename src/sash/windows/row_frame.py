@@ -200,6 +200,7 @@ class RowFrame(Window):
         """The window of a row."""
         more: dict[str, Any] = {"ready": self._ready, "held": self._held, "needed_from": self._needed_from}
         more["reads_times"] = bool(self.exclude)  # of peers
+        more["rows_of_points"] = int(self.before is not None)
         sides = (self.before, self.after)
         if not self.exclude:
             more |= {

@@ -25,6 +25,8 @@ ROWS, RESULTS = "sash_rows", "sash_results"
 PACKED = f"{GROUP} int, {ROWS} binary"
 GUARD = -1
 """A group of its own, which every task with rows sends an empty blob: its state has the fingerprint of the query."""
+ERASED = b"erased"
+"""In the metadata of a blob: it has keys to erase in place of rows."""
 BUCKETS = b"buckets"
 """The number of buckets, in the metadata of the blob for the guard."""
 MOST_BYTES = 1 << 25
@@ -35,18 +37,21 @@ RESULT_ROWS = 100_000
 
 
 def packing(
-    names: list[str], title: str, count_buckets: Callable[[], int]
+    names: list[str], title: str, count_buckets: Callable[[], int], erased: pa.Table | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that Spark calls with rows whose columns have these names, for the query with this title.
 
-    A task calls `count_buckets` when its rows arrive: only then is it known how many tasks with state the stream has.
+    `erased` are keys to erase, with their hashes. A task calls `count_buckets` when its rows arrive: only then is it known how many tasks with state the stream has.
     """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with marked_errors():
             named = (batch.rename_columns(names) for batch in batches if len(batch))
             for table in gather(named, MOST_BYTES):
-                yield pack_rows(table, count_buckets())
+                buckets = count_buckets()
+                yield pack_rows(table, buckets)
+                if erased is not None:
+                    yield pack_erased(erased, buckets)
 
     return titled(pack, f"rows of {title}")
 
@@ -75,6 +80,13 @@ def pack_rows(table: pa.Table, buckets: int) -> pa.RecordBatch:
     return pa.record_batch(
         {GROUP: pa.array(groups, pa.int32()), ROWS: binary_array(list(map(table_bytes, tables)), pa.binary())}
     )
+
+
+def pack_erased(keys: pa.Table, buckets: int) -> pa.RecordBatch:
+    """Return keys to erase as one blob per bucket."""
+    packed = pack_rows(keys, buckets)
+    blobs = [read_table(blob.as_buffer()).replace_schema_metadata({ERASED: ""}) for blob in packed[ROWS][1:]]
+    return pa.record_batch({GROUP: packed[GROUP][1:], ROWS: binary_array(list(map(table_bytes, blobs)), pa.binary())})
 
 
 def bucket_places(hashes: npt.NDArray[Any], buckets: int) -> Ints:

@@ -21,6 +21,7 @@ from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming import stateful_processor as api
 
+from sash.columns.buffers import as_arrow
 from sash.columns.read_column import readable
 from sash.engine.bad_times import check_times, split_times
 from sash.spark import COUNTED
@@ -37,16 +38,19 @@ from sash.spark.streaming.shards import (
 )
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import as_schema, encode_state, read_state_header, read_table
+from sash.state.erased_keys import is_among
 from sash.state.evolve import StoredState, check_evolves
 from sash.state.fingerprint import changes, check_same_query
 from sash.state.history import check_length, split_overlap
 from sash.state.regroup import join_states
 from sash.state.stored_items import StateSize
 from sash.state.stream_state import Emitted, first_in_time
-from sash.workers.packing import BUCKETS, GUARD, ROWS, unpack_state
+from sash.workers.packing import BUCKETS, ERASED, GUARD, ROWS, unpack_state
 from sash.workers.result_arrays import as_emitted
 from sash.workers.worker_function import marked_errors
 
+NOT_EMITTED = 1
+"""When a shard from another checkpoint is due, in milliseconds, if no store has the states of its keys yet: at the first watermark."""
 STATES = "sash_states"
 """The column of the initial state: the states of parts of the keys of a bucket, as bytes."""
 OLDEST = "sash_oldest"
@@ -70,8 +74,11 @@ class BucketProcessor:
             tables = [read_table(row[ROWS]) for row in rows]
             if key[0] == GUARD:
                 self._guard(int(tables[0].schema.metadata[BUCKETS]))
-            else:
-                yield from self._advance(key[0], pa.concat_tables(tables), times, None)
+                return
+            erased = [table for table in tables if ERASED in (table.schema.metadata or {})]
+            arrived = [table for table in tables if ERASED not in (table.schema.metadata or {})]
+            table = pa.concat_tables(arrived) if arrived else None
+            yield from self._advance(key[0], table, times, None, erased[0] if erased else None)
 
     def pass_time(self, key: Any, times: api.TimerValues, expired: int) -> Iterator[Row]:
         """Emit what is due in a bucket that may have no new rows, as a timer has expired."""
@@ -87,6 +94,8 @@ class BucketProcessor:
             state = join_states(task.new_state, map(unpack_state, initial[STATES]), task.fingerprint)
             store = self._store(key[0])
             stored = store.store(Shard(), state)
+            if self.task.layout is not None:
+                stored = [shard if shard.token is None else shard._replace(due=NOT_EMITTED) for shard in stored]
             store.close(state.watermark, stored)
             self._set_timer(None, None, store.head.due)
 
@@ -113,7 +122,12 @@ class BucketProcessor:
         self.state.update(compressed(encode_state({}, 0, now)))
 
     def _advance(
-        self, bucket: int, table: pa.Table | None, times: api.TimerValues, expired: int | None
+        self,
+        bucket: int,
+        table: pa.Table | None,
+        times: api.TimerValues,
+        expired: int | None,
+        erased: pa.Table | None = None,
     ) -> Iterator[Row]:
         """Yield the packed results of a bucket, for its new rows and the watermark: those of each shard that has some."""
         task, prepared = self.task, self.task.prepared()
@@ -127,13 +141,20 @@ class BucketProcessor:
             rows, bad_times = self._good_rows(as_schema(readable(table), task.arriving), clock)
             if task.until is not None and prepared.time is not None:
                 rows, overlap = split_overlap(rows, prepared.time, task.until)
+        if erased is not None:
+            rows = rows.filter(as_arrow(~is_among(rows, erased, task.worker.query.by)))
+        erased_of = [None] * len(before.shards) if erased is None else store.split_rows(erased)
         now = max(before.watermark, first_in_time(prepared, watermark * ticks))
         stored: list[Shard] = []
-        for shard, own in zip(before.shards, store.split_rows(rows), strict=True):
-            if not len(own) and (shard.due is None or shard.due > watermark):
+        for shard, own, keys in zip(before.shards, store.split_rows(rows), erased_of, strict=True):
+            if not len(own) and not keys and (shard.due is None or shard.due > watermark):
                 stored.append(shard)
                 continue
             state = store.load(shard)
+            if shard.due == NOT_EMITTED:
+                state.emit_all()
+            if keys:
+                state.erase(keys)
             emitted = state.advance(own, now)
             written = store.written
             stored += store.store(shard, state)
@@ -143,6 +164,8 @@ class BucketProcessor:
             )
             arrived = bad_times = overlap = 0
         store.close(now, stored)
+        if erased is not None:
+            store.remove_old_entries()
         self._set_timer(before.due, expired, store.head.due)
         if arrived:
             yield from self._rows(None, {"rows": arrived, "bad_times": bad_times, "overlap": overlap})

@@ -14,12 +14,14 @@ NativeStream: a stream that Spark aggregates alone, with its own state; `strateg
 from __future__ import annotations
 
 import uuid
+from base64 import b64encode
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import (
@@ -37,6 +39,7 @@ from sash.columns.read_column import readable_schema
 from sash.durations import TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
 from sash.engine.executors.bind import compile_ahead
+from sash.engine.prepare import prepare
 from sash.engine.stream_plan import stream_plan
 from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
@@ -57,9 +60,12 @@ from sash.spark.streaming.history_state import check_history, history_state, rea
 from sash.spark.streaming.initial_state import state_of_checkpoint
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
+from sash.state.erased_keys import erased_keys
 from sash.state.fingerprint import KEYS, Fingerprint, describe_state, fingerprint_query
 from sash.state.history import describe_history, text_of
 from sash.state.key_epochs import read_forget
+from sash.state.key_layout import KeyLayout
+from sash.state.key_states import HEADER, STATE, STATE_TIME, check_lookup, check_options, key_layout
 from sash.state.late_rows import LATE, check_late
 from sash.state.reader import check_mode, check_stream
 from sash.workers.own_columns import GROUP, HASH, TICKS
@@ -81,7 +87,16 @@ HELD = {
     "rows": "rows that open or later windows need",
 }
 """What the state of each kind holds."""
-ONLY = {"mode": "append", "late": "drop", "forget": None, "evolve": False, "state_from": None, "on_bad_time": "error"}
+ONLY = {
+    "mode": "append",
+    "emit": "results",
+    "late": "drop",
+    "forget": None,
+    "erase": None,
+    "evolve": False,
+    "state_from": None,
+    "on_bad_time": "error",
+}
 ONLY |= {"history": None, "until": None, "partial": False}
 """The options of Sash's own operator, with what Spark's does."""
 UNUSED = {"ahead": "1d", "buckets": None, "metrics": None}
@@ -97,6 +112,13 @@ class StreamQuery(SparkQuery):
         self.identified = identify_columns(query, frame)
         super().__init__(self.identified.query, frame, options)
         self.options = options
+        self.emits_states = options["emit"] == "state"
+        """Whether it emits the states of keys in place of results."""
+        if self.emits_states:
+            check_options(options)
+            check_lookup(self.query)
+            self.schema = pa.schema([self.schema.field(str(name)) for name in self.query.columns])
+            self.sent = self.frame.select(*map(quote, self.schema.names))
         self.late = options["late"] or "drop"
         self.keeps_late = self.late == "keep"
         """Whether results have a column of late rows."""
@@ -127,7 +149,7 @@ class StreamQuery(SparkQuery):
         by = self.query.by
         rows = self.sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else self.sent
         names = rows.columns
-        pack = packing(names, self.query.title, tasks_with_state(self.buckets))
+        pack = packing(names, self.query.title, tasks_with_state(self.buckets), self.erased)
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
         processor, states = defer(self.task), self._initial_state()
         emitted = packed.groupBy(GROUP).transformWithState(processor, self.emitted, OPERATOR_MODE, "EventTime", states)
@@ -150,6 +172,17 @@ class StreamQuery(SparkQuery):
             return history_state(self)
         checkpoint = self.options["state_from"]
         return None if checkpoint is None else state_of_checkpoint(self, checkpoint)
+
+    @cached_property
+    def erased(self) -> pa.Table | None:
+        """The keys to erase, with the hashes that Spark computes of them."""
+        by, schema, spark = self.query.by, self.frame.schema, self.frame.sparkSession
+        keys = erased_keys(self.query, self.options["erase"], nullable_schema(readable_schema(self.schema)))
+        if keys is None:
+            return None
+        rows = spark.createDataFrame(keys.to_pylist(), StructType([schema[name] for name in by]).toNullable())
+        hashes = rows.select(hash_of(by, schema).alias(HASH)).collect()
+        return keys.append_column(HASH, pa.array([row[0] for row in hashes], pa.int64()))
 
     @property
     def emitted(self) -> StructType:
@@ -185,6 +218,8 @@ class StreamQuery(SparkQuery):
         A result that waited for later rows is older than the watermark: operators that follow would drop it without a word. So
         there is no watermark then, and Spark rejects such operators.
         """
+        if self.emits_states:
+            return self._state_fields
         event_time = self.query.time if self.query.per_row else "window_end"
         waits = any(window.frame and window.frame.looks_ahead for window in self.query.windows.values())
         delay = None if waits else self.delay
@@ -194,6 +229,28 @@ class StreamQuery(SparkQuery):
         if self.keeps_late:
             return StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
         return StructType(fields)
+
+    @property
+    def _state_fields(self) -> StructType:
+        """The columns of the states of keys."""
+        assert self.query.time is not None
+        schema = self.frame.schema
+        header = b64encode(self.layout.header).decode()
+        time = StructField(STATE_TIME, schema[self.query.time].dataType)
+        state = StructField(STATE, BinaryType(), metadata={HEADER: header})
+        return StructType([*(schema[name] for name in self.query.by), time, state])
+
+    @cached_property
+    def layout(self) -> KeyLayout:
+        """The layout of the states of keys: with times in UTC, whatever the zone of the session."""
+        rows = nullable_schema(readable_schema(self.schema))
+        types = [
+            pa.timestamp(field.type.unit, "UTC") if getattr(field.type, "tz", None) else field.type for field in rows
+        ]
+        in_utc = pa.schema([field.with_type(dtype) for field, dtype in zip(rows, types, strict=True)])
+        known = self.in_python
+        prepared = prepare(known.query, in_utc, compiled=self.compiled, interpreted=known.interpreted)
+        return key_layout(prepared, self.forget)
 
     def _late_type(self, own_names: Mapping[str, str]) -> StructType:
         """Return the type of a late row: the columns of the stream, which may have other names here."""
@@ -219,6 +276,7 @@ class StreamQuery(SparkQuery):
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
         more: dict[str, Any] = {"mode": self.options["mode"], **describe_state(self.state_kinds, self.query.slicing)}
+        more |= {"emit": "state"} if self.emits_states else {}
         more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
         more |= {KEYS: self.identified.keys} if self.identified.keys else {}
         if self.until is not None and self.prepared.time is not None:
@@ -242,6 +300,7 @@ class StreamQuery(SparkQuery):
             self.late,
             nullable_schema(readable_schema(self.sent_schema)),
             self.forget,
+            self.layout if self.emits_states else None,
             self.options["evolve"],
             self.until,
             any(self.options[name] is not None for name in ("history", "state_from")),
@@ -262,9 +321,11 @@ class StreamQuery(SparkQuery):
             state += f"; a key is forgotten {self.forget} after its last row"
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[self.late]} and counted as late",
-            "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
+            "shuffled": f"{'all columns' if (query.per_row and not self.emits_states) or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; by bucket, a base and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
-            "results": f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
+            "results": self.layout.described
+            if self.emits_states
+            else f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
             "counts": f"rows, late, bad_times, overlap and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
@@ -278,6 +339,8 @@ class StreamQuery(SparkQuery):
 
 class NativeStream(SparkQuery):
     """A query and its streaming DataFrame."""
+
+    emits_states = False
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
         _check_time(query)
