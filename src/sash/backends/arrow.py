@@ -203,7 +203,8 @@ class ArrowStream(Backend[ReaderOptions]):
             branches = (Branch("history", (describe_history(prepare(query, schema, compiled=False)),)),)
         if options["emit"] == "state":
             branches = (Branch("emits", (self.key_layout(PreparedCache(query), data, options).described,)), *branches)
-        return RunPlan(query, schema, branches)
+        stores_all = query.per_row or options["late"] == "keep"
+        return RunPlan(query, schema, branches, stored=self._reader(data).schema if stores_all else schema)
 
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""

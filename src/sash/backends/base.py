@@ -49,6 +49,8 @@ class RunPlan(NamedTuple):
     """The types of the columns that it reads."""
     branches: tuple[Branch, ...] = ()
     """What an explanation says of this data."""
+    stored: pa.Schema | None = None
+    """The columns of the rows that a stream stores; None if they are those that the query reads."""
 
 
 class Backend(ABC, Generic[Options]):
@@ -273,7 +275,7 @@ class FrameBackend(Backend[TableOptions]):
         """Return how a query runs on data."""
         if options["at"] is None:
             self.check_result_names(query, data)
-            return RunPlan(query, self.schema(query, data))
+            return RunPlan(query, self.schema(query, data), stored=self.input_schema(data) if query.per_row else None)
         self.result_schema(PreparedCache(query), data, options)  # checks the labels
         return RunPlan(query, self.schema(query, data), (describe_labels(query, options["at_time"]),))
 

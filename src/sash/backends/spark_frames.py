@@ -63,7 +63,7 @@ class SparkFrame(Backend[Options]):
     def plan(self, query: QuerySpec, data: Any, options: Options) -> RunPlan:
         """Return how a query runs on data, with what Spark does."""
         on_spark = spark.query_on_spark(query, data, options)
-        return RunPlan(on_spark.shown, on_spark.prepared.schema, (on_spark.describe(),))
+        return RunPlan(on_spark.shown, on_spark.prepared.schema, (on_spark.describe(),), on_spark.stored_schema)
 
     def rows_where(self, data: Any, condition: Expression) -> Any:
         """Return the rows for which a condition in SQL is true."""

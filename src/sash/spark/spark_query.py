@@ -22,6 +22,7 @@ from sash.columns.result_column import try_out
 from sash.engine.check_columns import check_columns, check_result_names, input_types
 from sash.engine.needed_columns import needed_columns
 from sash.engine.prepare import Prepared, Recent, prepare
+from sash.engine.row_block import KEY_HASH
 from sash.engine.run_table import run_table
 from sash.options import SparkStreamOptions, SparkTableOptions
 from sash.plan.query_spec import ADDED, QuerySpec
@@ -136,6 +137,11 @@ class SparkQuery:
             for name in results.columns
         ]
         return results.select(*columns)
+
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """The columns of the rows that a stream stores."""
+        return self.schema.append(pa.field(KEY_HASH, pa.int32())) if self.query.by else self.schema
 
     @property
     def result_schema(self) -> StructType:

@@ -36,6 +36,10 @@ class RowState(StoredItems):
         due = first_due(self.prepared, times, self.sizes, self.done, now)
         return due if self.forget is None else min(due, first_end(times, self.sizes, self.forget))
 
+    def block(self) -> Block:
+        """Return the rows."""
+        return self.prepared.block(self.rows, self.dropped)
+
     def preload(self, rows: pa.Table) -> None:
         """Store rows of one key as context, before the first micro-batch."""
         self.rows = pa.concat_tables([self.rows, as_schema(rows, self.rows.schema)])

@@ -49,6 +49,10 @@ class SliceState(StoredItems):
         last_times = None if slices is None else slices.last_times
         return first_due(self.prepared, times, sizes, np.zeros_like(sizes), now, last_times)
 
+    def block(self) -> SliceBlock:
+        """Return the slices."""
+        return cut(self.prepared, self.prepared.empty_block()) if self.slices is None else self.slices
+
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
@@ -70,7 +74,13 @@ class SliceState(StoredItems):
         changed = np.ones(len(slices), np.bool_) if slices.origins is None else slices.origins < 0
         return replace(span, now=np.full_like(span.now, FOREVER), changed=changed)
 
-    def continue_from(self, arrays: Arrays, stored_parts: Sequence[Any], kept: Collection[str]) -> None:  # noqa: ARG002 — slices have no memory
+    def continue_from(
+        self,
+        arrays: Arrays,
+        stored_parts: Sequence[Any],
+        kept: Collection[str],  # noqa: ARG002 — slices have no memory
+        new: Collection[str] = (),  # noqa: ARG002 — what is new has a state of its own
+    ) -> None:
         """Continue from the arrays of a state of another query: its slices, or its rows."""
         rows, slices = rows_and_slices(arrays)
         if "rows" in rows:

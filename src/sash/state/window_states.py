@@ -1,4 +1,4 @@
-"""WindowStates: the state of all windows of a query, one RowState, SliceState or PrefixState for each group with the same late rows.
+"""WindowStates: the state of all windows of a query, one RowState, SliceState or TailState for each group with the same late rows.
 
 A row may be late for one window and in time for another. Windows of one group can share a state: periodic windows, because each
 emits only what ends after the watermark; windows that follow the order of rows, because the same rows are late for all. A session
@@ -27,11 +27,11 @@ from sash.state.carried_partials import parts_of
 from sash.state.erased_keys import is_among
 from sash.state.handover import Handover, StateOf, advance, describe, part_of, read_description
 from sash.state.key_epochs import keeps_forever
-from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.state_log import arrays_by_group
 from sash.state.stored_items import StateSize, StoredItems
+from sash.state.tail_state import TailState
 from sash.state.watermark import MicroBatch
 
 WINDOWS = "windows"
@@ -182,7 +182,7 @@ def arrays_of(states: Sequence[StoredItems]) -> Arrays:
 def new_state(
     prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None, *, for_lookup: bool = False
 ) -> StoredItems:
-    """Return an empty state: of slices or of prefixes if that is possible, or else of rows.
+    """Return an empty state: of slices, or of slices and the rows after them, if that is possible, or else of rows.
 
     Keys are forgotten where windows would need them forever. `for_lookup` is as in `StoredItems`.
     """
@@ -191,8 +191,8 @@ def new_state(
     if order == "time" and prepared.time is not None:
         if stream_plan(prepared).stores_slices:
             return SliceState(prepared, update)
-        if stream_plan(prepared).stores_prefixes:
-            return PrefixState(prepared, forget=ticks, for_lookup=for_lookup)
+        if stream_plan(prepared).stores_tails:
+            return TailState(prepared, forget=ticks, for_lookup=for_lookup)
     return RowState(prepared, update, forget=ticks, for_lookup=for_lookup)
 
 

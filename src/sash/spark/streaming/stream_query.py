@@ -84,6 +84,7 @@ MILLISECONDS = TimeUnit("lateness", 1_000_000)
 HELD = {
     "slices": "slices of open windows",
     "prefixes": "one partial for the older rows of each key, and the rows after them",
+    "tails": "slices of older rows, and the rows after them",
     "rows": "rows that open or later windows need",
 }
 """What the state of each kind holds."""
