@@ -1,4 +1,4 @@
-# make demo   the examples, from nothing; the last one is a page in the browser, and ends if nobody opens it
+# make demo   the examples, from nothing; one is a page in the browser, and ends if nobody opens it
 # make test   what must hold before a change lands, from nothing: the checks, and tests of every part, with matrices of parameters pairwise;
 #             at most 12 minutes on two cores, 8 if the kernels are cached
 # make test-full  everything, before a release or the end of a large change: matrices in full, examples, papers, benchmarks, the site,
@@ -37,6 +37,7 @@ demo: .venv/ready
 	@$(BIN)/python examples/07_flights.py
 	@$(BIN)/python examples/08_market.py
 	@$(BIN)/python examples/09_live.py
+	@$(BIN)/python examples/10_daily_job.py
 
 test test-full: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready

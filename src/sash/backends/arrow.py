@@ -5,12 +5,13 @@ ArrowStream is a stream in this process: a RecordBatchReader, or any object with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from sash.backends.base import Backend, FrameBackend, RunPlan, named_alike, no_data
+from sash.backends.stream_start import start_stream, without_overlap
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.bad_times import with_usable_times
 from sash.engine.check_columns import check_columns, check_keys, check_result_names
@@ -24,10 +25,11 @@ from sash.options import ReaderOptions, TableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
 from sash.state.codec import as_schema
+from sash.state.history import describe_history
 from sash.state.key_epochs import read_forget
 from sash.state.key_layout import KeyLayout
 from sash.state.key_states import check_options, key_layout
-from sash.state.reader import Stream, check_stream, read_results
+from sash.state.reader import check_stream, read_results
 
 
 class ArrowTable(FrameBackend):
@@ -164,14 +166,16 @@ class ArrowStream(Backend[ReaderOptions]):
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
         if options["emit"] == "state":  # it emits no rows
             check_options(options)
-            reader = mapped(reader, lambda rows: needed_columns(cache.query, rows))
         else:
             check_result_names(cache.query, reader.schema.names)
+        if options["emit"] == "state" or (not cache.query.per_row and options["late"] != "keep"):
+            reader = mapped(reader, lambda rows: needed_columns(cache.query, rows))
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
         if options["on_bad_time"] == "drop" and prepared.time is not None:
             reader = with_usable_times(reader, prepared.time.name)
-        others: Any = {name: value for name, value in options.items() if name != "wide"}
-        stream = Stream(prepared, **others)
+        stream, until = start_stream(prepared, options)
+        if until is not None:
+            reader = without_overlap(reader, stream, until)
         if stream.layout is not None:
             cache.headers[stream.layout.id] = stream.layout.header
         results = read_results(stream, reader)
@@ -179,6 +183,10 @@ class ArrowStream(Backend[ReaderOptions]):
             return results
         check_known(cache.query, "a stream")
         return mapped(results, lambda rows: widen(cache.query, rows))
+
+    def tables(self, data: Any) -> Iterator[pa.Table]:
+        """Yield the rows of data, as the history of a stream."""
+        yield from (pa.Table.from_batches([batch]) for batch in self._reader(data))
 
     def key_layout(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> KeyLayout:
         """Return the layout of the states of keys. It reads no batch of the data."""
@@ -188,17 +196,21 @@ class ArrowStream(Backend[ReaderOptions]):
         return key_layout(prepared, read_forget(prepared, options["forget"]))
 
     def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:
-        """Return how a query runs on data, with what it emits if these are no results."""
+        """Return how a query runs on data, with what it emits if these are no results, and how much history it needs."""
+        schema = needed_schema(query, self._reader(data).schema)
         branches: tuple[Branch, ...] = ()
+        if query.time is not None and options["order"] == "time":
+            branches = (Branch("history", (describe_history(prepare(query, schema, compiled=False)),)),)
         if options["emit"] == "state":
-            branches = (Branch("emits", (self.key_layout(PreparedCache(query), data, options).described,)),)
-        schema = self._reader(data).schema
-        return RunPlan(query, needed_schema(query, schema), branches, stored=schema)
+            branches = (Branch("emits", (self.key_layout(PreparedCache(query), data, options).described,)), *branches)
+        stores_all = query.per_row or options["late"] == "keep"
+        return RunPlan(query, schema, branches, stored=self._reader(data).schema if stores_all else schema)
 
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""
         no_rows = pa.RecordBatchReader.from_batches(self._reader(data).schema, [])
-        return self.run(cache, no_rows, options).schema
+        starts: Any = {**options, "history": None, "until": None, "partial": False, "resume": None}
+        return self.run(cache, no_rows, starts).schema
 
     def rows_where(self, data: Any, condition: Expression) -> pa.RecordBatchReader:
         """Return the rows for which a condition in SQL is true, batch by batch."""

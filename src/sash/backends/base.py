@@ -8,7 +8,7 @@ window are data of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -105,6 +105,12 @@ class Backend(ABC, Generic[Options]):
     @abstractmethod
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
+
+    def tables(self, data: Any) -> Iterator[pa.Table]:
+        """Yield the rows of data, as the history of a stream. Raise TypeError if they are not in this process."""
+        raise TypeError(
+            f"history= of a RecordBatchReader must be in this process, but it is a {type(data).__name__}. Pass a table or a reader."
+        )
 
     # -- for data in this process: its columns have an Arrow schema, and DuckDB evaluates SQL around a query --------------
 
@@ -252,6 +258,10 @@ class FrameBackend(Backend[TableOptions]):
     def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:
         """Return the rows for which a mask is true."""
         return data.filter(mask)
+
+    def tables(self, data: Any) -> Iterator[pa.Table]:
+        """Yield the rows of data, as the history of a stream."""
+        yield self.to_table(data)
 
     def names_of(self, data: Any) -> list[str]:
         """Return the names of all columns."""

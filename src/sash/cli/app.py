@@ -72,6 +72,7 @@ def sash_command(
     "sash run \"SELECT household, max(load) AS peak FROM 'readings.parquet' [RANGE 1 HOUR SLIDE 10 MINUTES] GROUP BY household\"",
     'sash run "SELECT *, avg(load) OVER (PARTITION BY plug ORDER BY ts ROWS 9 PRECEDING) AS mean FROM t" -i readings.parquet -o means.csv',
     "sash run query.sql -i readings.parquet -o peaks.parquet",
+    "sash run query.sql -i readings/ --resume peaks.state -o peaks/",
     'cat readings.csv | sash run "SELECT count(*) AS n FROM t [RANGE 1 DAY SLIDE 1 DAY]" -i - --output-format json',
 )
 def run(
@@ -93,6 +94,11 @@ def run(
         None,
         metavar="DURATION",
         help="With --stream: drop the state of a key that had no rows for this long, such as 30d.",
+    ),
+    resume: str | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="Read only new files, and go on where the last run ended. -o is a folder, which gets a file for each run.",
     ),
     time: str | None = TIME,
     time_format: str | None = TIME_FORMAT,
@@ -147,6 +153,7 @@ def run(
             "--threads": threads,
             "--batches": batches,
             "--memory": memory,
+            "--resume": resume,
         }
         _refuse(local, "--engine local")
     from sash.cli.local_run import RunOptions, run_local
@@ -155,6 +162,11 @@ def run(
         text, source, target, input_format, output_format, time, at, at_time, future, lateness, threads, batches, rows,
         memory, on_bad_time or "error", time_format,
     )  # fmt: skip
+    if resume is not None:
+        from sash.cli.resumed_run import run_resumed
+
+        run_resumed(options, resume)
+        return
     if not on_spark:
         run_local(options)
         return

@@ -6,16 +6,15 @@ A file is written under another name beside its place and renamed at the end, so
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from sash.atomic_file import replacing
 from sash.cli.display import print_rows
 from sash.cli.inputs import ENDINGS, format_of, named_format
 from sash.cli.iso_times import iso_times, with_iso_times
@@ -23,7 +22,6 @@ from sash.columns.json_values import plain
 from sash.engine.select_sql import PACKED
 
 STDOUT = "-"
-UMASK_BITS = 0o666
 
 
 class TextWriter:
@@ -172,25 +170,8 @@ def opened(target: str | None) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    path = path.resolve()  # a link stays a link
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else _usual_mode())
-        Path(name).replace(path)
-    except BaseException:  # Ctrl-C too
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _usual_mode() -> int:
-    mask = os.umask(0)  # there is no other way to read it
-    os.umask(mask)
-    return UMASK_BITS & ~mask
+    with replacing(path) as file:
+        yield file
 
 
 def _needs_json(dtype: pa.DataType) -> bool:

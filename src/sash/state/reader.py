@@ -98,6 +98,19 @@ class Stream:
         self.due = FOREVER if time is None else self.states.due(self.watermark.after(NEVER))
         return self.late_rows.beside(results)
 
+    def start_at(self, watermark: int, newest: int) -> None:
+        """Continue at a watermark, after rows up to a time. The states are those of this watermark."""
+        self.watermark.start_at(watermark, newest)
+        if self.prepared.time is not None:
+            self.due = self.states.due(self.watermark.after(NEVER))
+
+    def emit_all(self) -> None:
+        """Emit the states of all keys with the next micro-batch, if the stream emits states: no store has those of a history."""
+        self.states.emit_all()
+
+    def close(self) -> None:
+        """Do what remains when the input has ended and all results are read: by default nothing."""
+
     def may_wait(self, rows: pa.Table) -> bool:
         """Return whether no result is due with these rows, so that they can wait for more."""
         time = self.prepared.time
@@ -176,8 +189,13 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
         if pa.null() not in table.schema.types:  # a column of nulls has no type yet: read on
             break
     whole = pa.unify_schemas([table.schema for table in first] or [_visible(stream, stream.finish()).schema])
-    batches = (batch for table in chain(first, tables) for batch in as_schema(table, whole).to_batches() if len(batch))
-    return pa.RecordBatchReader.from_batches(whole, batches)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for table in chain(first, tables):
+            yield from (batch for batch in as_schema(table, whole).to_batches() if len(batch))
+        stream.close()
+
+    return pa.RecordBatchReader.from_batches(whole, batches())
 
 
 def _visible(stream: Stream, results: pa.Table) -> pa.Table:

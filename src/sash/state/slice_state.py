@@ -89,6 +89,10 @@ class SliceState(StoredItems):
             self.from_arrays(as_slices(carry_partials(self.prepared, slices, stored_parts)))
             self.is_too_fine = True
 
+    def add_rows(self, rows: pa.Table) -> None:
+        """Add rows in any order, without results."""
+        self.slices = self._add(rows)
+
     def _add(self, rows: pa.Table) -> SliceBlock:
         """Return the stored slices together with those of new rows."""
         prepared = self.prepared

@@ -86,6 +86,10 @@ class StoredItems:
         """Add a micro-batch. Return the results that are complete with it."""
         raise NotImplementedError
 
+    def add_rows(self, rows: pa.Table) -> None:
+        """Add rows in any order, without results. Only for states that store slices alone."""
+        raise NotImplementedError
+
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
         raise NotImplementedError

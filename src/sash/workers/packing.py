@@ -5,6 +5,7 @@ Spark passes rows to and from a stateful operator one by one. A blob holds thous
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,6 +31,7 @@ BUCKETS = b"buckets"
 """The number of buckets, in the metadata of the blob for the guard."""
 MOST_BYTES = 1 << 25
 """Rows of about this many bytes are sorted by bucket at once."""
+SIZE = struct.Struct("<Q")
 RESULT_ROWS = 100_000
 """Results go to Spark in batches of at most this many rows."""
 
@@ -90,6 +92,22 @@ def pack_erased(keys: pa.Table, buckets: int) -> pa.RecordBatch:
 def bucket_places(hashes: npt.NDArray[Any], buckets: int) -> Ints:
     """Return the places of the buckets that keys are in, from the last 32 bits of their hashes."""
     return hashes.astype(np.int64) % buckets
+
+
+def pack_state(state: bytes) -> bytes:
+    """Return a state on its way to its bucket, compressed.
+
+    >>> unpack_state(pack_state(b"state"))
+    b'state'
+    """
+    packed: bytes = SIZE.pack(len(state)) + pa.compress(state, "zstd", asbytes=True)
+    return packed
+
+
+def unpack_state(packed: bytes) -> bytes:
+    """Return the state from `pack_state`."""
+    raw: bytes = pa.decompress(memoryview(packed)[SIZE.size :], *SIZE.unpack_from(packed), "zstd", asbytes=True)
+    return raw
 
 
 def unpacking(title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -22,7 +22,7 @@ from itertools import chain, count
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import (
     ArrayType,
@@ -56,11 +56,13 @@ from sash.spark.local_session import ROCKSDB, STORE
 from sash.spark.private import tasks_with_state, watermark_delay, with_watermark_delay
 from sash.spark.spark_query import SparkQuery, read_schema
 from sash.spark.streaming.bucket import COUNTS, defer
-from sash.spark.streaming.initial_state import initial_state
+from sash.spark.streaming.history_state import check_history, history_state, read_until_on_spark
+from sash.spark.streaming.initial_state import state_of_checkpoint
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
 from sash.state.erased_keys import erased_keys
-from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
+from sash.state.fingerprint import KEYS, Fingerprint, describe_state, fingerprint_query
+from sash.state.history import describe_history, text_of
 from sash.state.key_epochs import read_forget
 from sash.state.key_layout import KeyLayout
 from sash.state.key_states import HEADER, STATE, STATE_TIME, check_lookup, check_options, key_layout
@@ -96,6 +98,7 @@ ONLY = {
     "state_from": None,
     "on_bad_time": "error",
 }
+ONLY |= {"history": None, "until": None, "partial": False}
 """The options of Sash's own operator, with what Spark's does."""
 UNUSED = {"ahead": "1d", "buckets": None, "metrics": None}
 """Further options that Spark's own operator does not have, with their defaults."""
@@ -124,6 +127,8 @@ class StreamQuery(SparkQuery):
         """The number of groups of keys; None for one in each task that has state."""
         self.delay = _read_delay(self.query, self.frame)
         check_mode(self.query, options["mode"])
+        self.until = self._read_until()
+        """Where a history ends and the stream begins, in ticks; None without one."""
         _check_ends(self.query)
         check_late(self.query, self.late, self.frame.columns, ignore_case=ignores_case(self.frame))
         self.forget = read_forget(self.prepared, options["forget"])
@@ -147,11 +152,27 @@ class StreamQuery(SparkQuery):
         names = rows.columns
         pack = packing(names, self.query.title, tasks_with_state(self.buckets), self.erased)
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
-        processor, states = defer(self.task), initial_state(self)
+        processor, states = defer(self.task), self._initial_state()
         emitted = packed.groupBy(GROUP).transformWithState(processor, self.emitted, OPERATOR_MODE, "EventTime", states)
         counts = [_sum_at(place).alias(name) for place, name in enumerate(COUNTED)]
         metrics = self.options["metrics"] or next(_metrics_names)
         return self._as_rows(emitted.observe(metrics, *counts))
+
+    def _read_until(self) -> int | None:
+        """Return where a history ends. Raise TypeError or ValueError if the options about it do not fit."""
+        options, time = self.options, self.prepared.time
+        if options["history"] is not None:
+            check_history(options["history"], self.frame)
+            if options["state_from"] is not None:
+                raise ValueError("A checkpoint starts from history= or from state_from=, not from both. Leave one out.")
+        return None if options["until"] is None or time is None else read_until_on_spark(self, time, options["until"])
+
+    def _initial_state(self) -> GroupedData | None:
+        """Return the initial state of a new checkpoint; None if it starts from nothing."""
+        if self.options["history"] is not None:
+            return history_state(self)
+        checkpoint = self.options["state_from"]
+        return None if checkpoint is None else state_of_checkpoint(self, checkpoint)
 
     @cached_property
     def erased(self) -> pa.Table | None:
@@ -255,12 +276,12 @@ class StreamQuery(SparkQuery):
     @property
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
-        kinds = ", ".join(self.state_kinds)
-        state = kinds if kinds == "rows" else f"{kinds}, {self.query.slicing}"
-        more: dict[str, Any] = {"mode": self.options["mode"], "state": state}
+        more: dict[str, Any] = {"mode": self.options["mode"], **describe_state(self.state_kinds, self.query.slicing)}
         more |= {"emit": "state"} if self.emits_states else {}
         more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
         more |= {KEYS: self.identified.keys} if self.identified.keys else {}
+        if self.until is not None and self.prepared.time is not None:
+            more["until"] = text_of(self.prepared.time, self.until)
         columns = {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names}
         return fingerprint_query(self.query, columns, self.identified.functions, **more)
 
@@ -282,6 +303,9 @@ class StreamQuery(SparkQuery):
             self.forget,
             self.layout if self.emits_states else None,
             self.options["evolve"],
+            self.until,
+            any(self.options[name] is not None for name in ("history", "state_from")),
+            self.options["partial"],
         )
 
     def describe(self) -> Branch:
@@ -304,10 +328,12 @@ class StreamQuery(SparkQuery):
             if self.emits_states
             else f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
-            "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
+            "counts": f"rows, late, bad_times, overlap and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
+        if mode == "append":
+            leaves["history"] = describe_history(self.prepared)
         if mode == "append" and not _why_not_native_stream(self) and copies_of_rows(self) <= MOST_COPIES:
-            without = "late=, forget=, evolve= and state_from="
+            without = "late=, forget=, evolve=, history= and state_from="
             leaves["native"] = f'strategy="native" runs it by Spark\'s own operator, without {without}'
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
 

@@ -43,6 +43,12 @@ class StreamTask:
     """The layout of the states of keys that the stream emits; None if it emits results."""
     evolve: bool = False
     """Whether aggregates and windows may differ from those of the checkpoint."""
+    until: int | None = None
+    """Where a history ends and the stream begins, in ticks."""
+    starts: bool = False
+    """Whether a new checkpoint gets an initial state."""
+    partial: bool = False
+    """Whether the history may be shorter than the windows."""
 
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
