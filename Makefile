@@ -1,4 +1,4 @@
-# make demo   the examples, from nothing; the last one is a page in the browser, and ends if nobody opens it
+# make demo   the examples, from nothing; one is a page in the browser, and ends if nobody opens it
 # make test   what must hold before a change lands, from nothing: the checks, and tests of every part, with matrices of parameters pairwise;
 #             at most 12 minutes on two cores, 8 if the kernels are cached
 # make test-full  everything, before a release or the end of a large change: matrices in full, examples, papers, benchmarks, the site,
@@ -39,6 +39,7 @@ demo: .venv/ready
 	@$(BIN)/python examples/07_flights.py
 	@$(BIN)/python examples/08_market.py
 	@$(BIN)/python examples/09_live.py
+	@$(BIN)/python examples/10_daily_job.py
 
 test test-full: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready
@@ -47,10 +48,10 @@ test: .venv/ready
 
 # The three parts of make test. They run at the same time, so that no core waits for Spark, which often waits itself. Spark comes first:
 # it takes longest, and gives up a Python worker that does not start within ten seconds.
-test-local: .venv/chromium
+test-local: .venv/chromium .venv/redis
 	nice -n 5 $(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -m 'not session'
 
-test-spark: .venv/ready
+test-spark: .venv/ready .venv/redis
 	@$(BIN)/python -m pytest -q -m session tests/spark > build/spark.txt 2>&1; classic=$$?; \
 	SASH_SPARK=connect $(BIN)/python -m pytest -q -m 'session and connect' tests/spark > build/connect.txt 2>&1; connect=$$?; \
 	for run in spark connect; do echo "$$run:"; tail -n 40 build/$$run.txt; done; exit $$((classic + connect))
@@ -59,7 +60,7 @@ test-check: .venv/ready
 	@nice -n 5 $(MAKE) --no-print-directory check > build/check.txt 2>&1; check=$$?; cat build/check.txt; exit $$check
 
 test-full: export SASH_FULL = 1
-test-full: .venv/chromium
+test-full: .venv/chromium .venv/redis
 	@$(MAKE) --no-print-directory -j 2 check .venv-spark$(OLDEST_SPARK)/ready
 	@mkdir -p build && rm -f build/durations.txt
 	$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -m 'not session' --cov --cov-report=
@@ -69,7 +70,7 @@ test-full: .venv/chromium
 	$(BIN)/python -m pytest -q -m session tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95; classic=$$?; \
 	wait $$others; others=$$?; for run in connect oldest; do echo "$$run:"; tail -n 40 build/$$run.txt; done; exit $$((classic + others))
 
-soak: .venv/chromium $(OLD_SPARKS:%=.venv-spark%/ready)
+soak: .venv/chromium .venv/redis $(OLD_SPARKS:%=.venv-spark%/ready)
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) -m 'not session' tests/kernels tests/aggregator tests/algorithms \
 		tests/benchmarks tests/language tests/live tests/state tests/spark
 	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q -m session tests/spark || exit 1; done
@@ -79,14 +80,14 @@ soak: .venv/chromium $(OLD_SPARKS:%=.venv-spark%/ready)
 fuzz: .venv/ready
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS)
 
-bench: .venv/ready $(ENGINES:%=.venv-%/ready)
+bench: .venv/redis $(ENGINES:%=.venv-%/ready)
 	$(BIN)/python -m benchmarks all
 	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.plots
 	$(BIN)/python -m benchmarks.papers.page
 	$(BIN)/python -m benchmarks.pages
 
-bench-quick: .venv/ready
+bench-quick: .venv/redis
 	$(BIN)/python -m benchmarks all --quick
 
 dist: .venv-dist/ready
@@ -122,6 +123,11 @@ format: .venv/ready
 # Only the tests of the live page need a browser.
 .venv/chromium: .venv/ready tools/chromium.sh
 	@bash tools/chromium.sh
+	@touch $@
+
+# Only the tests of the lookup service, and its benchmark, need Redis.
+.venv/redis: .venv/ready tools/redis.sh
+	@bash tools/redis.sh
 	@touch $@
 
 .venv-spark%/ready: .venv/ready tools/setup_spark.sh

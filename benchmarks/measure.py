@@ -33,6 +33,8 @@ from benchmarks.query_overhead.warm import WarmCase, WarmField
 from benchmarks.questions.case import QuestionCase
 from benchmarks.questions.field import QuestionField
 from benchmarks.results import Reading, reading
+from benchmarks.serving.case import RequestCase, StateCase
+from benchmarks.serving.field import RequestField, StateField
 from benchmarks.single_events.case import EventCase, StepCase
 from benchmarks.single_events.field import EventField, StepField
 from benchmarks.single_events.late_rows import LateCase, LateField
@@ -92,7 +94,9 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     OverheadCase: OverheadField,
     PaperCase: PaperField,
     QuestionCase: QuestionField,
+    RequestCase: RequestField,
     SparkCase: SparkField,
+    StateCase: StateField,
     StepCase: StepField,
     StreamCase: StreamField,
     SweepCase: SweepField,

@@ -92,6 +92,11 @@ SUITES = {
         quick_rows=2_000,
         cases_in="benchmarks.features.cases:CASES",
     ),
+    "serving": Suite(
+        description="Features over HTTP at a fixed rate of requests, from stores in SQLite and Redis.",
+        quick_rows=500,
+        cases_in="benchmarks.serving.cases:CASES",
+    ),
     "frames": Suite(
         description="Frames that look ahead or leave out rows, beside the last rows.",
         quick_rows=60_000,

@@ -20,6 +20,7 @@ MODULES = {
     "sash": sash,
     "sash.agg": sash.agg,
     "sash.live": sash.live,
+    "sash.serve": sash.serve,
     "sash.spark": sash.spark,
     "sash.testing": sash.testing,
     "sash.testing.strategies": strategies,

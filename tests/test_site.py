@@ -30,6 +30,7 @@ REFERENCE: dict[str, tuple[str, Any]] = {
     "windows": ("sash.window", sash.window),
     "spark": ("sash.spark", sash.spark),
     "live": ("sash.live", sash.live),
+    "serve": ("sash.serve", sash.serve),
     "testing": ("sash.testing", sash.testing),
 }
 """The pages of the reference, and the modules that they document."""

@@ -105,6 +105,7 @@ DETAILS = {
     "filters_and_weights": Detail("Filters and exponential weights"),
     "single_events": Detail("Single events"),
     "features": Detail("Point-in-time features", more=sql_of_features),
+    "serving": Detail("Features over HTTP"),
     "frames": Detail("Frames around each row"),
     "aggregates": Detail("Every aggregate"),
     "first_answer": Detail("Time to the first result", lambda readings: first_answer.page(FIRST_ANSWERS, readings)),

@@ -21,12 +21,13 @@
     sash.Aggregator   one window that you move yourself; sash.catalogue() lists the algorithms
     sash.warm         compiles a query ahead, for images and clusters
     sash.live         the results of a stream in a browser
+    sash.serve        features at the moment of a request, from the states of a stream
     sash.spark        a local session, demo data, the state of streams
     sash.testing      checks for your own aggregates and queries
 """
 
 from sash import aggregates as agg
-from sash import live, spark, testing
+from sash import live, serve, spark, testing
 from sash import windows as window
 from sash.aggregates.base import Aggregate
 from sash.aggregates.definition import aggregate
@@ -48,6 +49,7 @@ __all__ = [
     "expr",
     "live",
     "register",
+    "serve",
     "spark",
     "sql",
     "testing",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 OF_THE_OUTERMOST = ("at", "at_time", "future", "mode", "late", "evolve", "state_from")
 """Options that change what the results of a SELECT are: they apply to the outermost one alone."""
+OF_ONE_SELECT = ("history", "until", "partial", "resume")
+"""Options about the rows before a stream, which would have to go through all SELECTs, too."""
 
 
 class Explanations(tuple["Explanation", ...]):
@@ -204,6 +206,10 @@ class NestedQuery(Query):
         return self._around.inputs
 
     def _check_options(self, around: AroundText, options: Mapping[str, Any]) -> None:
+        apart = [name for name in OF_ONE_SELECT if options.get(name) not in (None, False)]
+        if apart:
+            problem = f"{apart[0]}= does not apply to a text of several SELECTs"
+            raise ValueError(f"{problem}. Compute the rows first, and run one SELECT over them.")
         given = [name for name in OF_THE_OUTERMOST if options.get(name) not in (None, False, "append")]
         if given and not around.is_root:
             problem = f"The results come from SQL around the windows, and {given[0]}= does not apply to that."

@@ -11,8 +11,9 @@ data in a mapping that cannot change: `options["threads"]`.
 # The annotations are read when this module is imported, so they are not strings: no `from __future__ import annotations`.
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin
 
@@ -57,6 +58,10 @@ WIDE = Option(False, "run: {given} must be True or False.", lambda value: isinst
 MODE = Option(
     "append", '{given} does not exist. Use "append" (each window once, when final) or "update" (on every change).'
 )
+EMIT = Option(
+    "results",
+    'run: {given} does not exist. Use "results", or "state" for the states of keys, which query.lookup reads.',
+)
 ORDER = Option(
     "time", '{given} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.'
 )
@@ -69,6 +74,12 @@ AHEAD = Option(
 )
 METRICS = Option(None, 'run: {given} must be a name for the row counts, such as "sash".', is_text)
 EVOLVE = Option(False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError)
+ERASE = Option(
+    None,
+    "run: {given} must be a list of keys.",
+    lambda value: value is None or isinstance(value, list | tuple),
+    TypeError,
+)
 NO_LABELS = (
     "the result of a label needs all events up to its time, and more may arrive. Labels need finite data. On Spark, call run "
     "inside foreachBatch."
@@ -77,6 +88,17 @@ FUTURE = Option(
     False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError, elsewhere=NO_LABELS
 )
 STATE_FROM = Option(None, "run: {given} must be the checkpointLocation of another stream.", is_text, TypeError)
+
+
+PARTIAL = Option(False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError)
+NO_HISTORY = "a table has all its rows. Streams start from a history."
+RESUME = Option(
+    None,
+    'run: {given} must be the path of a file, such as "features.state".',
+    lambda value: value is None or (isinstance(value, str | PathLike) and fspath(value) not in ("", b"")),
+    TypeError,
+    elsewhere="only a RecordBatchReader in this process continues from a file. A stream on Spark continues from its checkpoint.",
+)
 
 
 class ForAllData(TypedDict, total=False):
@@ -135,6 +157,10 @@ class ForStreams(TypedDict, total=False):
 
     - `mode`: "append" emits each window once, when it is final. "update" emits a window whenever it changes, with a
       column `change`: "upsert", or "delete" for a window that was replaced. Default: "append".
+    - `emit`: "results" emits results. "state" emits in place of them the state of each key that a micro-batch changed, as bytes in a
+      column `state`, which is null for a key whose state is gone, and `state_time`, from which on lookups are exact. `query.lookup`
+      returns the features of such a state at any later time. For windows with a result per row that do not look ahead. Default:
+      "results".
     - `late`: what happens to late rows, whose windows are all closed. "drop" drops them; a warning counts them, or the observed
       metrics of Spark. "error" raises ValueError; on Spark, a stream that it has stopped fails again after a restart. "keep" adds a
       column `late`: a struct of the late row, while all other columns are null; it is null beside results. On Spark, "keep" shuffles
@@ -143,20 +169,37 @@ class ForStreams(TypedDict, total=False):
     - `forget`: how long after its last row a key is forgotten, such as "30d", for windows that otherwise keep every key forever
       (`rows`, `delta`, `punctuated`, `custom`, `expanding`). A row that is so much later than the row before it, or more, starts anew,
       as the first row of its key. It cannot change for a checkpoint. Default: None, which forgets no key.
+    - `history`: the rows before the stream: a table, or in process also a reader; on Spark a batch DataFrame. A new state is as if
+      the stream had read those before `until`, so that windows are complete from the first row on. Windows that end by then have no
+      results. A restart does not read them again. Default: None.
+    - `until`: where the history ends and the stream begins: a time like those of the time column. Rows of the history from then on are
+      ignored; so are earlier rows of the stream, which are counted. It cannot change for a checkpoint. Default: None, without a history.
+    - `partial`: True accepts a history that may be shorter than the windows. Default: False, which makes that an error.
+    - `erase`: keys to delete, as for requests of the GDPR: a list of values, or of dictionaries if there are several key columns. Their
+      state is deleted, and their rows are dropped, from the next micro-batch with rows on, as long as the option is given. With
+      `emit="state"`, each micro-batch emits their state as null. Default: None.
     """
 
     mode: Annotated[Literal["append", "update"], MODE]
+    emit: Annotated[Literal["results", "state"], EMIT]
     late: Annotated[Literal["drop", "error", "keep"] | None, Option(None)]
     forget: Annotated[DurationLike | None, Option(None)]
+    history: Annotated[Any, Option(None, elsewhere=NO_HISTORY)]
+    until: Annotated[Any, Option(None, elsewhere=NO_HISTORY)]
+    partial: Annotated[bool, PARTIAL]
+    erase: Annotated[Sequence[Any] | None, ERASE]
 
 
 class ForReaders(TypedDict, total=False):
     """Options for streams in this process.
 
     - `order`: "time", or "keys" if the rows are sorted by key and then time. Default: "time".
+    - `resume`: a file from which the stream goes on where the run before ended. Windows that are open at the end of a run stay open. The
+      file is replaced as a whole when the results have been read to their end. Default: None, which closes all windows at the end.
     """
 
     order: Annotated[Literal["time", "keys"], ORDER]
+    resume: Annotated[str | PathLike[str] | None, RESUME]
 
 
 class OnSpark(TypedDict, total=False):
@@ -299,12 +342,29 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
         raise TypeError(f"{problem} Pass labels as at=, or leave at_time= out.")
     if options.get("future") and options["at"] is None:
         raise TypeError("future=True is for labels, but there are none. Pass labels as at=, or leave future= out.")
+    _check_history(options)
     for name, value in given.items():
         dtype, option = declared[name]
         choices = get_args(dtype) if get_origin(dtype) is Literal else None
         if not (option.valid(value) if choices is None else value in choices):
             raise option.error(option.message.format(given=f"{name}={value!r}"))
     return cast("Kind", MappingProxyType(options))
+
+
+def _check_history(options: Mapping[str, Any]) -> None:
+    """Raise TypeError or ValueError if the options about the history of a stream do not fit together."""
+    has_history = options.get("history") is not None
+    if has_history and options["until"] is None:
+        raise TypeError(
+            "history= needs until=, the time at which the stream takes over. Without it, rows that both have would count twice."
+        )
+    if options.get("partial") and not has_history:
+        raise TypeError("partial=True is for a history that may be short, but there is none. Leave it out.")
+    if has_history and options["mode"] == "update":
+        raise ValueError(
+            'mode="update" emits what new rows change. So windows of the history that get no more rows would have no results. Use '
+            'mode="append", or leave history= out.'
+        )
 
 
 def _defaults(options_class: Any) -> Mapping[str, Any]:

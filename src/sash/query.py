@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # pyarrow takes long to import, and the others are optional
     import pyarrow as pa
 
     from sash.engine.prepare import PreparedCache
+    from sash.lookup.lookups import Lookups
     from sash.plan.explanation import Explanation
     from sash.spark import SparkDataFrame, SparkSchema
 
@@ -104,6 +105,7 @@ class Query:
         """
         self._declared = parse_query(aggregates, windows, by, time, order_by, algorithm, objective, slicing, lateness)
         self._cache: PreparedCache | None = None
+        self._lookups: Lookups | None = None
 
     @overload
     def run(self, data: Frame, **options: Unpack[TableOptions]) -> Frame: ...
@@ -243,6 +245,65 @@ class Query:
 
         return result_schema(self._prepared, data, options)
 
+    @with_options
+    def state_header(self, data: Any, **options: Any) -> bytes:
+        """Return what the states of all keys have in common, which a store keeps once: the types of columns, and which query they are of.
+
+        `data` is a stream that `run` accepts, with the same options, or data of the same types, such as a pyarrow Schema. No row is read.
+
+        Options: those of `run`.
+
+        Nulls and NaN: the values of the data do not matter.
+        Result: bytes, the same for the same query, types and options. They are also in the metadata of the column `state`, in base64.
+        Errors: those of `run(stream, emit="state")`.
+
+        >>> import pyarrow as pa
+        >>> import sash
+        >>> from sash import agg, window
+        >>> query = sash.Query(agg.sum("paid"), window.time(60), by="card", time="minute")
+        >>> stream = pa.table({"card": ["A", "B"], "minute": [5, 9], "paid": [20.0, 3.0]}).to_reader()
+        >>> header = query.state_header(stream)
+        >>> states = query.run(stream, emit="state").read_all()
+        >>> another = sash.Query(agg.sum("paid"), window.time(60), by="card", time="minute")  # in a process that serves requests
+        >>> another.lookup(states["state"][0].as_py(), now=40, header=header)
+        {'sum': 20.0}
+        """
+        from sash.backends.registry import state_header  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
+
+        return state_header(self._prepared, data, options)
+
+    def lookup(self, state: Any, *, now: Any, header: bytes | None = None) -> Any:
+        """Return the features of a key at a time, from the state that `run(stream, emit="state")` has emitted.
+
+        `state` is the newest state of a key, or None for a key that has none; or a list of these, for several keys. `now` is a time
+        of the kind of the time column, `state_time` or later, rounded down to its unit; or a list with one for each state. `header` is
+        what `state_header` returns; it may be left out for states that this query has emitted in this process.
+
+        Nulls and NaN: as in results. A key without rows has null, and 0 for a count.
+        Result: a dictionary with a value for each column that a run would add, as `to_pylist` of a table gives it, or a list of
+        dictionaries. They equal those of `run(events, at=labels)` for a label of the key at `now`, over the events that the stream had
+        accepted when it emitted the state.
+        Errors: ValueError if `now` is before `state_time`, since the stream may have dropped rows that it would need; if the state is
+        damaged, or of another query or header; or if a window has an end of its own, or looks ahead. TypeError if `now` or `state` is
+        of another type. Errors of aggregates, as in `run`.
+
+        >>> import pyarrow as pa
+        >>> import sash
+        >>> from sash import agg, window
+        >>> query = sash.Query([agg.sum("paid"), agg.count()], window.time(60), by="card", time="minute")
+        >>> stream = pa.table({"card": ["A", "A", "B"], "minute": [5, 9, 9], "paid": [20.0, 3.0, 7.0]}).to_reader()
+        >>> states = {row["card"]: row["state"] for row in query.run(stream, emit="state").read_all().to_pylist()}
+        >>> query.lookup(states["A"], now=10), query.lookup(states["A"], now=66)
+        ({'sum_paid': 23.0, 'count': 2}, {'sum_paid': 3.0, 'count': 1})
+        >>> query.lookup([states["B"], states.get("C")], now=66)
+        [{'sum_paid': 7.0, 'count': 1}, {'sum_paid': None, 'count': 0}]
+        """
+        if self._lookups is None:
+            from sash.lookup.lookups import Lookups  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
+
+            self._lookups = Lookups(self._declared, self._prepared.headers)
+        return self._lookups.features(state, now, header)
+
     def to_sql(self) -> str:
         """Return the query as text that `sash.sql` reads as the same query.
 
@@ -303,7 +364,7 @@ class Query:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out prepared queries: compiled functions cannot be sent to another process."""
-        return {"_declared": self._declared, "_cache": None}
+        return {"_declared": self._declared, "_cache": None, "_lookups": None}
 
 
 def _unknown_parameter(name: str) -> TypeError:

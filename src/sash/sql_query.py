@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
@@ -144,6 +145,7 @@ class SqlQuery(Query):
         """
         backend, rows, statement, queries = self._resolve(data)
         selection = _for_stream(statement.selection, options)
+        options = self._of_stream(statement, options)
         results = rows = self._before(backend, rows, statement)
         for query in queries:
             has_labels = options.get("at") is not None
@@ -207,6 +209,19 @@ class SqlQuery(Query):
         if zone is not None:
             statement = statement.with_zone(zone)
         return backend, rows, statement, self._queries_of(statement, backend.quote, zone)
+
+    def _of_stream(self, statement: Statement, options: dict[str, Any]) -> dict[str, Any]:
+        """Return options in which WHERE applies to the history of a stream, and is known to the file that a stream continues from."""
+        path, history = options.get("resume"), options.get("history")
+        if history is not None:
+            from sash.backends.registry import backend_of  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
+
+            options = {**options, "history": self._before(backend_of(history), history, statement)}
+        if isinstance(path, str | PathLike) and statement.where is not None:
+            from sash.state.resume_file import resume_file  # noqa: PLC0415 — as above
+
+            options = {**options, "resume": resume_file(path, where=statement.where.text)}
+        return options
 
     def _before(self, backend: Backend[Any], rows: Any, statement: Statement) -> Any:
         """Return the rows that WHERE keeps, with the columns that the query needs."""

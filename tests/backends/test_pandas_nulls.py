@@ -172,3 +172,15 @@ def test_sql_around_windows_keeps_nullable_types(text: str, last: int | None) ->
     assert {name: str(dtype) for name, dtype in result.dtypes.items()} == {**names, "top": "Int64"}
     arrow = df.convert_dtypes(dtype_backend="pyarrow")
     assert all(isinstance(dtype, pd.ArrowDtype) for dtype in sash.sql(text).run(arrow).dtypes)
+
+
+def test_text_in_a_filter_does_not_make_numbers_text() -> None:
+    df = pd.DataFrame({"x": [1.5, 2.5], "s": pd.array(["a", "b"], "string[pyarrow]")})
+    result = sash.Query({"m": agg.min("x", where="s = 'a'")}, window.rows(2)).run(df)
+    assert result["m"].tolist() == [1.5, 1.5]
+
+
+def test_maps_of_arrow_columns_are_dictionaries() -> None:
+    df = pd.DataFrame({"x": pd.array([1, 1, 2], "int64[pyarrow]"), "v": [1.0, 2.0, 3.0]})
+    result = sash.Query({"sums": agg.per_value("x", agg.sum("v"))}, window.rows(3)).run(df)
+    assert result["sums"].tolist()[-1] == {1: 3.0, 2: 3.0}

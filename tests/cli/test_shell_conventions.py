@@ -22,6 +22,8 @@ import sash as library
 from sash.cli.app import app
 
 TEXT = "SELECT household, max(load) AS peak FROM t [RANGE 1 HOUR SLIDE 20 MINUTES ON ts] GROUP BY household"
+STORE = "sqlite:///features.db"
+UNION = f"{TEXT} UNION ALL {TEXT}"
 NEAR = "SELECT max(load) AS peak FROM t [PARTITION BY household DELTA load 5 ON ts]"
 AHEAD = "SELECT max(load) AS peak FROM t [PARTITION BY household RANGE BEFORE 0 AFTER 1 HOUR ON ts]"
 PER_ROW = "SELECT max(load) AS peak FROM t [RANGE 1 HOUR ON ts]"
@@ -61,6 +63,21 @@ def start_stream(folder: Path, *options: str, **env: str) -> subprocess.Popen[by
         (["run", PER_ROW, "-i", "readings.parquet", "--at", "text.csv"], ["have no column 'ts'", "--at-time when"]),
         (["run", f"{TEXT} EMIT CHANGES", "-i", "readings.parquet"], ["use Python, query.run(stream"]),
         (["live", TEXT, "-i", "empty", "--token", "abc"], ["The token has 3 characters", "Use a longer --token"]),
+        (["serve", TEXT, "--store", STORE], ["has no name", "card_features='SELECT"]),
+        (["serve", f"peaks={TEXT}", "--store", STORE], ["has no states of 'peaks'. Nothing has been written"]),
+        (["serve", f"peaks={TEXT}", "--store", "f.db"], ["--store: 'f.db' is no URL", "sqlite:///features.db"]),
+        (["serve", f"peaks={TEXT}", "--store", "sqlite://f.db"], ["--store: 'sqlite://f.db' names no file"]),
+        (
+            ["serve", f"peaks={TEXT}", "--store", "redis://localhost:1"],
+            ["The store redis://localhost:1 does not answer"],
+        ),
+        (["serve", f"peaks={TEXT}", "--store", STORE, "--token", "abc"], ["Use a longer --token"]),
+        (["serve", f"a={TEXT}", f"a={TEXT}", "--store", STORE], ["Two queries have the name 'a'"]),
+        (["serve", f"a={UNION}", "--store", STORE], ["'a' has several SELECTs"]),
+        (["serve", "nothing:cards", "--store", STORE], ["There is no module 'nothing'"]),
+        (["serve", "json:cards", "--store", STORE], ["'json' has no variable 'cards'"]),
+        (["serve", "json:loads", "--store", STORE], ["json:loads is function, not a query"]),
+        (["serve", "cards.sql", "--store", STORE], ["There is no file 'cards.sql'"]),
         (["run", TEXT, "-i", "readings.parquet", "--at-time", "ts"], ["--at"]),
         (["run", TEXT, "-i", "readings.parquet", "--future"], ["--at"]),
         (["run", TEXT, "-i", "-", "--at", "-"], ["cannot both come from standard input"]),
@@ -213,11 +230,23 @@ def commands() -> dict[str, list[str]]:
     }
 
 
-EXAMPLES = [(name, line) for name, lines in commands().items() for line in lines if name != "live"]
+EXAMPLES = [(name, line) for name, lines in commands().items() for line in lines if name not in ("live", "serve")]
+"""The others end; tests/live and tests/serve run these."""
 
 
 def test_every_command_has_examples_and_shows_them(tmp_path: Path) -> None:
-    assert set(commands()) == {"run", "explain", "plot", "algorithms", "aggregates", "warm", "bench", "live", "sample"}
+    assert set(commands()) == {
+        "run",
+        "explain",
+        "plot",
+        "algorithms",
+        "aggregates",
+        "warm",
+        "bench",
+        "live",
+        "sample",
+        "serve",
+    }
     for name, lines in commands().items():
         assert lines, name
         done = sash(name, "--help", cwd=tmp_path, env={"COLUMNS": "300"})

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 
 from sash.workers.packing import RESULTS, unpacking
-from sash.workers.result_arrays import VALID, VALUES, fit_arrays
+from sash.workers.result_arrays import VALUES, fit_arrays, null_bit
 
 
 def results_of(emitted: Sequence[Row], schema: pa.Schema) -> list[dict[str, Any]]:
@@ -25,6 +25,7 @@ def _rows(row: Row, schema: pa.Schema) -> list[dict[str, Any]]:
     for place, field in enumerate(schema):
         # as PySpark does it
         values = pa.array([row[f"{VALUES}{place}"]], pa.list_(field.type))[0].as_py()
-        valid = list(row[f"{VALID}{place}"]) or [True] * len(values)
-        columns.append([value if known else None for value, known in zip(values, valid, strict=True)])
+        name, bit = null_bit(place)
+        nulls = list(row[name]) or [0] * len(values)
+        columns.append([None if bits & bit else value for value, bits in zip(values, nulls, strict=True)])
     return [dict(zip(schema.names, values, strict=True)) for values in zip(*columns, strict=True)]

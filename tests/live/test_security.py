@@ -14,7 +14,9 @@ from live.conftest import ServerThread
 from live.decoded import decode
 from sash import live
 from sash.live import server
-from sash.live.security import Access, check_access
+from sash.live.page_guard import cookie_secret
+from sash.web import listening
+from sash.web.security import Access, check_access
 
 TOKEN = "a-token-of-enough-length"  # noqa: S105 — of a test
 
@@ -136,7 +138,7 @@ def test_without_the_token_nothing_is_answered(guarded: ServerThread) -> None:
         f"sash_live_{guarded.port}=wrong",
         f"sash_live_{guarded.port}={TOKEN}",
         ";;;=",
-        f"sash_live_1={Access('h', 1, TOKEN).secret}",
+        f"sash_live_1={cookie_secret(Access('h', 1, TOKEN))}",
     ):
         assert get(guarded, cookie=cookie)[0] == 401, cookie
 
@@ -180,13 +182,13 @@ def test_a_page_has_a_token_unless_one_is_given(host: str, monkeypatch: pytest.M
 
 
 def test_the_address_works_on_other_machines() -> None:
-    shown = server.address("0.0.0.0", 8000, TOKEN)  # noqa: S104 — nothing is bound
+    shown = listening.address("0.0.0.0", 8000, TOKEN)  # noqa: S104 — nothing is bound
     name = shown.removeprefix("http://").partition(":")[0]
     assert name not in ("0.0.0.0", "")  # noqa: S104 — compared with
     assert Access("0.0.0.0", 8000, TOKEN).allows_host(f"{name}:8000")  # noqa: S104 — nothing is bound
     with socket.create_server((name, 0)):
         pass  # an address of this machine
-    assert server.address("example.org", 80, None) == "http://example.org:80/"
+    assert listening.address("example.org", 80, None) == "http://example.org:80/"
 
 
 def test_which_names_a_server_for_other_machines_answers_to() -> None:

@@ -51,7 +51,18 @@ def paths(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str, Path]]:
         data: ROOT / data,
         **{
             name: tmp_path / name
-            for name in ("checkpoint", "results", "checkpoint_16", "checkpoint_late", "in_time", "late_rows")
+            for name in (
+                "checkpoint",
+                "results",
+                "checkpoint_16",
+                "checkpoint_late",
+                "in_time",
+                "late_rows",
+                "complete",
+                "checkpoint_history",
+                "daily",
+                "checkpoint_daily",
+            )
         },
     }
     for running in spark.streams.active:

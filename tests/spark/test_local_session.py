@@ -25,7 +25,8 @@ for key in ("spark.master", "spark.driver.memory", "spark.sql.shuffle.partitions
     print(spark.conf.get(key))
 spark.range(3).write.saveAsTable("numbers")  # to the warehouse
 def imported(batches):
-    import pyspark, pyarrow
+    import os, pyspark, pyarrow
+    assert os.environ["PYTHON_UNIX_DOMAIN_ENABLED"] == "true"
     yield from (pyarrow.record_batch({"path": pyarrow.array([pyspark.__file__] * len(batch))}) for batch in batches)
 paths = spark.table("numbers").mapInArrow(imported, "path string").collect()
 assert not [path for path, in paths if ".zip" in path], paths
@@ -54,6 +55,7 @@ def test_settings_given_win_and_options_for_java_are_added() -> None:
     given = {"spark.ui.enabled": True, "spark.driver.extraJavaOptions": "-Dmine=1"}
     settings = local.settings(None, None, "/tables", given)
     assert settings["spark.ui.enabled"] is True
+    assert settings["spark.python.unix.domain.socket.enabled"] is True
     assert settings["spark.driver.extraJavaOptions"].endswith('log4j2.properties" -Dmine=1')
     assert settings["spark.master"] == "local[*]"
     assert settings["spark.driver.memory"] in {f"{size}g" for size in range(1, 9)}

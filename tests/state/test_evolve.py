@@ -54,6 +54,13 @@ FRAMES = {
     "around": window.time(before=3, after=2),
     "others": window.rows(before=2, after=1, exclude="row"),
 }
+TAILS = {
+    "long": window.time(15, tail=4),
+    "short": window.time(6, tail=2, closed="left"),
+    "gap": window.time(before=9, after=-3, tail=3),
+    "five": window.rows(5),
+    "recent": window.time(6),
+}
 
 
 @dataclass
@@ -72,8 +79,9 @@ class Phase:
 class Stream:
     """Micro-batches whose rows are never late, with the state as bytes between them."""
 
-    def __init__(self, chooser: np.random.Generator, mode: str = "append") -> None:
+    def __init__(self, chooser: np.random.Generator, mode: str = "append", *, compiled: bool | None = False) -> None:
         self.chooser = chooser
+        self.compiled = compiled
         self.mode = mode
         self.rows: list[dict[str, Any]] = []
         self.newest = 20
@@ -93,7 +101,7 @@ class Stream:
         if self.phases:
             self.phases[-1].until = self.applied
         self.phases.append(Phase(query, self.applied, begins))
-        self.prepared = prepare(query._declared, SCHEMA, compiled=False)
+        self.prepared = prepare(query._declared, SCHEMA, compiled=self.compiled)
         self.fingerprint = fingerprint_query(query._declared, {name: COLUMNS[name] for name in query._declared.columns})
 
     def batch(self, count: int) -> None:
@@ -345,8 +353,64 @@ def test_a_frame_without_a_limit_cannot_be_new(new: Any) -> None:
         stream.batch(5)
 
 
+@pytest.mark.parametrize("seed", range(300 if SOAK else 12))
+def test_slices_of_tails_go_on_or_are_an_error(seed: int) -> None:
+    chooser = np.random.default_rng([seed, 2])
+    stream = Stream(chooser, compiled=None)
+    for _ in range(int(chooser.integers(2, 5))):
+        names = SLICED if chooser.random() < 0.9 else list(AGGREGATES)
+        before = {**vars(stream), "phases": list(stream.phases)}
+        stream.change(some(chooser, names)[:4], {name: TAILS[name] for name in some(chooser, list(TAILS))[:3]})
+        try:
+            stream.batch(0)
+        except ValueError as error:
+            assert "needs these rows" in str(error) or "would be read from its partial" in str(error)  # noqa: PT017
+            vars(stream).update(before)  # the older query goes on
+            stream.phases[-1].until = FOREVER
+        for _ in range(int(chooser.integers(1, 7))):
+            stream.batch(int(chooser.integers(0, 12)))
+    stream.end()
+    done = 0
+    for number, phase in enumerate(stream.phases):
+        expected = {row["y"]: row for row in expected_rows(stream, number)}
+        assert shown(phase.emitted) == shown([expected[row["y"]] for row in phase.emitted]), number
+        done += len(phase.emitted)
+    assert done == len(stream.rows)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "error"),
+    [
+        (["total"], ["total", "peak", "slope"], ""),
+        (["total", "mean"], ["mean"], ""),
+        (
+            ["total"],
+            ["total", "middle"],
+            "older rows of window 'long', but the changed query needs these rows: middle needs all values",
+        ),
+        (["nx"], ["nx", "mean"], "cannot add aggregate 'mean': 'nx' would be read from its partial"),
+    ],
+)
+def test_which_aggregates_slices_of_tails_may_have(then: list[str], now: list[str], error: str) -> None:
+    stream = Stream(np.random.default_rng(8), compiled=None)
+    stream.change(then, {"long": TAILS["long"]})
+    for _ in range(9):
+        stream.batch(12)
+    stream.change(now, {"long": TAILS["long"]})
+    if error:
+        with pytest.raises(ValueError, match=error):
+            stream.batch(12)
+        return
+    for _ in range(12):
+        stream.batch(12)
+    stream.end()
+    expected = {row["y"]: row for row in expected_rows(stream, 1)}
+    assert shown(stream.phases[1].emitted) == shown([expected[row["y"]] for row in stream.phases[1].emitted])
+    assert any(row[name] is not None for row in stream.phases[1].emitted for name in set(now) - set(then) or now)
+
+
 def test_a_prefix_goes_on() -> None:
-    stream = Stream(np.random.default_rng(7))
+    stream = Stream(np.random.default_rng(7), compiled=None)
     stream.change(["total", "nx", "mean"], {"ever": window.expanding(), "five": window.rows(5)})
     for _ in range(4):
         stream.batch(9)

@@ -20,9 +20,9 @@ from sash import agg, window
 from sash.durations import TimeUnit, read_duration
 from sash.engine.prepare import prepare
 from sash.state.key_epochs import needed_for, read_forget
-from sash.state.prefix_state import PrefixState
 from sash.state.reader import Stream
 from sash.state.stream_state import StreamState
+from sash.state.tail_state import TailState
 from sash.testing import recompute_query
 from sash.windows.base import FOREVER
 
@@ -188,7 +188,7 @@ def test_a_key_without_rows_is_forgotten_and_expanding_starts_anew() -> None:
     query = sash.Query({"total": agg.sum("x")}, window.expanding(), by="k", time="t")
     schema = pa.schema({"k": pa.int64(), "t": pa.int64(), "x": pa.int64()})
     state = StreamState(prepare(query._declared, schema, compiled=None), forget=read_duration(10, "forget"))
-    assert isinstance(state.states.states[0], PrefixState)
+    assert isinstance(state.states.states[0], TailState)
 
     def rows(*times: int) -> pa.Table:
         return pa.table({"k": [7] * len(times), "t": times, "x": [1] * len(times)}, schema)

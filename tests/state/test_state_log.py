@@ -110,20 +110,25 @@ def test_a_log_of_rows_or_prefixes_is_the_whole_state(
     run_in_any_order(Log(query, table.schema, compiled=False), table, delay, data)
 
 
-OF_ALL_ROWS = (window.expanding(), {"all": window.expanding(), "last": window.rows(3)})
+WITH_TAILS: dict[str, Any] = {
+    "all": window.expanding(),
+    "all and the last three": {"all": window.expanding(), "last": window.rows(3)},
+    "a tail": window.time(20, tail=4),
+    "tails": {"far": window.time(30, tail=10), "near": window.time(9, tail=3, closed="left"), "last": window.rows(2)},
+}
 
 
-@pytest.mark.parametrize("windows", OF_ALL_ROWS, ids=("all", "all and the last three"))
+@pytest.mark.parametrize("windows", WITH_TAILS.values(), ids=WITH_TAILS)
 @pytest.mark.parametrize("by", [("k",), ("k", "kind"), ()], ids=("a key", "two keys", "no key"))
 @settings(max_examples=60 if SOAK else 8 if FULL else 4, deadline=None)
 @given(made_rows, st.integers(0, 30), st.data())
-def test_a_log_of_prefixes_is_the_whole_state(
+def test_a_log_of_tails_is_the_whole_state(
     windows: Any, by: tuple[str, ...], made: list[Any], delay: int, data: st.DataObject
 ) -> None:
     query = sash.Query({**COMMUTE, "first": agg.first("x")}, windows, by=by, time="t", order_by="id")
     table = with_kinds(table_of(made))
     log = Log(query, table.schema, compiled=None)
-    assert stream_plan(log.prepared).stores_prefixes
+    assert stream_plan(log.prepared).stores_tails
     run_in_any_order(log, table, delay, data)
 
 

@@ -15,7 +15,7 @@ from sash.aggregates.base import Aggregate, Functions, P, pair, second_field, un
 from sash.aggregates.comparison import is_above
 from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, Kinds, define
 from sash.aggregates.parts import Laws, ResultRule
-from sash.aggregates.sql import SqlForm, SqlInput, quote, unless_null
+from sash.aggregates.sql import NativeSql, PackedKey, SqlForm, SqlInput, quote, unless_null
 from sash.expressions import ColumnLike, Condition
 
 LARGEST_INTEGER = (1 << 63) - 1
@@ -361,16 +361,26 @@ def argument_sql(source: SqlInput) -> SqlForm | str:
     extreme = f"{function}({unless_null(x.sql, source.columns)})"
     expressions = {function: extreme, f"arg_{function}": f"{function_by}({a.sql}, {unless_null(key, source.columns)})"}
     form = source.form(expressions, None, f"{{arg_{function}}}")
-    packed = order.packed(x.as_bigint if function == "min" else f"~{x.as_bigint}", x.bits) if x.kind == "int" else []
-    if not packed:
-        return form
-    keys = {f"{function} of {x.name}, key {part}": key for part, key in enumerate(packed)}
-    arguments = {
-        f"arg_{function}, key {part}": f"min_by({a.sql}, {unless_null(quote(name), [a])})"
-        for part, name in enumerate(keys)
+    packed = order.packed(x.as_bigint if function == "min" else f"~{x.as_bigint}", x.bits) if x.kind == "int" else None
+    return form if packed is None else form._replace(native=_argument_by_number(source, function, packed))
+
+
+def _argument_by_number(source: SqlInput, function: str, key: PackedKey) -> NativeSql:
+    """Return how Spark finds `a` of the row with the smallest key.
+
+    Aggregates of decimals cost Spark much even where all are null. A filter skips them, and few columns have such large integers.
+    """
+    x, a = source.columns
+    small, large = (f"{function} of {x.name}, {size} key" for size in ("small", "large"))
+    inputs, by_small = {small: key.small}, {f"arg_{function}": f"min_by({a.sql}, {unless_null(quote(small), [a])})"}
+    if not key.large:
+        return source.native(by_small, f"{{arg_{function}}}")._replace(inputs=inputs)
+    by_large = {
+        f"arg_{function}, {place}": f"min_by({a.sql}, {quote(large)}) FILTER (WHERE {quote(large)} {test} AND {a.sql} IS NOT NULL)"
+        for place, test in (("below", "< 0"), ("above", ">= 0"))
     }
-    result = f"coalesce({', '.join(f'{{{name}}}' for name in arguments)})"
-    return form._replace(native=source.native(arguments, result)._replace(inputs=keys))
+    result = f"coalesce({{arg_{function}, below}}, {{arg_{function}}}, {{arg_{function}, above}})"
+    return source.native(by_small | by_large, result)._replace(inputs=inputs | {large: key.large})
 
 
 def truth_sql(source: SqlInput) -> SqlForm | str:

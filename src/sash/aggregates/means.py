@@ -26,7 +26,7 @@ from sash.aggregates.compensated import (
 )
 from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, define
 from sash.aggregates.integers import split
-from sash.aggregates.sql import SqlForm, SqlInput, unless_null
+from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, unless_null
 from sash.aggregates.sum_like import add_both, subtract_both, sums_of
 from sash.expressions import ColumnLike, Condition
 
@@ -35,6 +35,10 @@ WeightedSum: TypeAlias = tuple[compensated.Compensated, compensated.Compensated]
 
 MORE_DIGITS = 4
 """A mean of decimals has this many more digits than its column, all behind the point, as in Spark."""
+PACKED_BITS = 47
+"""The low halves of 2¹⁵ integers have a sum of at most so many bits; their count fits in the rest of 63."""
+MOST_PACKED = 1 << 15
+"""The rows of a frame for which this holds. The sum of their high halves has at most 46 bits, which float64 holds exactly."""
 LARGEST_LOGARITHM = 709.782712893384
 """The logarithm of the largest float64. For larger arguments CPython's exp raises, and Numba's returns infinity."""
 
@@ -187,7 +191,19 @@ def mean_sql(source: SqlInput) -> SqlForm | str:
     if "high" in counted:
         lift = counted_halves
         total = f"(CAST({{high}} + shiftright({{low}}, 32) AS DOUBLE) * 4294967296D + ({{low}} & {integers.LOW_BITS}L))"
-    return source.form(counted, lift, f"{total} / nullif({{count}}, 0)")
+    form = source.form(counted, lift, f"{total} / nullif({{count}}, 0)")
+    is_packed = "high" in counted and 0 < source.order.window.rows <= MOST_PACKED
+    return form._replace(native=_mean_of_packed(source, counted["high"])) if is_packed else form
+
+
+def _mean_of_packed(source: SqlInput, high: str) -> NativeSql:
+    """Return how Spark computes a mean of integers in frames of few rows, with one sum less: one has the low halves, and the count above."""
+    one, below = 1 << PACKED_BITS, (1 << PACKED_BITS) - 1
+    low = f"sum({source.column.sql} & {integers.LOW_BITS}L | {one}L)"
+    total = f"(CAST({{high}} AS DOUBLE) * 4294967296D + ({{low and count}} & {below}L))"
+    return source.native(
+        {"high": high, "low and count": low}, f"{total} / shiftright({{low and count}}, {PACKED_BITS})"
+    )
 
 
 def counted_sum(n: int, total: Any) -> tuple[Any, int]:

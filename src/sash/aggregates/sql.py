@@ -38,11 +38,11 @@ def sql_form(
     schema: pa.Schema,
     ticks: str,
     order_by: Sequence[str],
-    window: tuple[int, str] = (0, ""),
+    window: KnownWindow | None = None,
 ) -> SqlForm | str:
     """Return the SQL form of the aggregate called `name`, or a sentence that says why there is none.
 
-    `ticks` is SQL for the time in ticks; `schema` has the types of the columns; `window` is that of a `RowOrder`.
+    `ticks` is SQL for the time in ticks; `schema` has the types of the columns; `window` is what is known of the windows.
 
     >>> import pyarrow as pa
     >>> from sash import agg
@@ -56,7 +56,7 @@ def sql_form(
     if aggregate.sql is None or not aggregate.sql.fits(aggregate):
         return f"{name!r}: Spark SQL has no partials of {aggregate.name}."
     columns = [column_of(schema.field(column)) for column in aggregate.columns]
-    order = RowOrder(ticks, tuple(column_of(schema.field(column)) for column in order_by), window)
+    order = RowOrder(ticks, tuple(column_of(schema.field(column)) for column in order_by), window or KnownWindow())
     variant = aggregate.of_kind(columns[0].kind) if len(columns) == 1 else aggregate
     form = aggregate.sql.make_form(SqlInput(variant, columns, order))
     return f"{name!r}: {form}" if isinstance(form, str) else form
@@ -287,14 +287,33 @@ def unless_null(value: str, columns: Sequence[SqlColumn]) -> str:
     return f"CASE WHEN {' AND '.join(f'{column.sql} IS NOT NULL' for column in columns)} THEN {value} END"
 
 
+class KnownWindow(NamedTuple):
+    """What is known of the windows of a query before any row is read."""
+
+    length: int = 0
+    """The length in ticks of windows that do not overlap; 0 for others."""
+    since: str = ""
+    """SQL for the time since the window of a row began, in ticks, if windows do not overlap."""
+    rows: int = 0
+    """How many rows a window holds at most; 0 if that is not known."""
+
+
+class PackedKey(NamedTuple):
+    """A key that orders rows by an integer and the time: one of two numbers, since both may need more than 64 bits."""
+
+    small: str
+    """A bigint; null if the integer is so large that the time does not fit beside it."""
+    large: str = ""
+    """A decimal for these integers, null for others; empty if all fit."""
+
+
 class RowOrder(NamedTuple):
     """The order of rows: by time, then by further columns, nulls last as in Arrow."""
 
     ticks: str
     """The time as a bigint."""
     ties: tuple[SqlColumn, ...]
-    window: tuple[int, str] = (0, "")
-    """Windows that do not overlap: their length in ticks, and SQL for the time since the window of a row began."""
+    window: KnownWindow = KnownWindow()
 
     @property
     def is_known(self) -> bool:
@@ -310,26 +329,21 @@ class RowOrder(NamedTuple):
     def _ties(self) -> list[str]:
         return [part for tie in self.ties for part in (f"{tie.sql} IS NULL", tie.sql)]
 
-    def packed(self, value: str, bits: int) -> list[str]:
-        """Return keys that are numbers, of which the first one that is not null is smallest in the first row with the smallest integer.
+    def packed(self, value: str, bits: int) -> PackedKey | None:
+        """Return a key that is smallest in the first row with the smallest integer, as numbers, by which Spark aggregates without sorting.
 
-        Spark aggregates by numbers without sorting. One number holds the integer, of so many bits, and the time since the window began. If
-        both need more than 64 bits, all but the very large integers fit nevertheless; those have decimals. No keys if more than time orders rows.
+        One number holds the integer, of so many bits, and the time since the window began. None if more than time orders rows.
         """
-        length, since = self.window
-        width = length.bit_length()
+        since, width = self.window.since, self.window.length.bit_length()
         if self.ties or not 0 < width <= MOST_TIME_BITS:
-            return []
+            return None
         key = f"shiftleft({value}, {width}) + ({since})"
         if bits + width < WORD:
-            return [key]
+            return PackedKey(key)
         limit = 1 << WORD - 2 - width
         large = f"CAST({value} AS DECIMAL(19, 0)) * {1 << width}BD + CAST({since} AS DECIMAL(10, 0))"
-        return [
-            f"CASE WHEN {value} < -{limit}L THEN {large} END",
-            f"CASE WHEN {value} >= -{limit}L AND {value} < {limit}L THEN {key} END",
-            f"CASE WHEN {value} >= {limit}L THEN {large} END",
-        ]
+        fits = f"{value} >= -{limit}L AND {value} < {limit}L"
+        return PackedKey(f"CASE WHEN {fits} THEN {key} END", f"CASE WHEN NOT ({fits}) THEN {large} END")
 
     def smallest(self, value: str) -> str:
         """Return a key that is smallest in the first row with the smallest value."""

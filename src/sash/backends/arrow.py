@@ -5,24 +5,31 @@ ArrowStream is a stream in this process: a RecordBatchReader, or any object with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from sash.backends.base import Backend, FrameBackend, RunPlan, named_alike, no_data
+from sash.backends.stream_start import start_stream, without_overlap
 from sash.columns.read_column import readable, readable_schema
 from sash.engine.bad_times import with_usable_times
 from sash.engine.check_columns import check_columns, check_keys, check_result_names
-from sash.engine.needed_columns import needed_schema, read_columns, with_computed
+from sash.engine.executors.bind import compile_ahead
+from sash.engine.needed_columns import needed_columns, needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
 from sash.engine.wide import check_known, is_wide, widen
 from sash.expressions import Expression, Selection
 from sash.options import ReaderOptions, TableOptions
 from sash.plan.query_spec import QuerySpec
+from sash.plan.tree import Branch
 from sash.state.codec import as_schema
-from sash.state.reader import Stream, check_stream, read_results
+from sash.state.history import describe_history
+from sash.state.key_epochs import read_forget
+from sash.state.key_layout import KeyLayout
+from sash.state.key_states import check_options, key_layout
+from sash.state.reader import check_stream, read_results
 
 
 class ArrowTable(FrameBackend):
@@ -155,27 +162,55 @@ class ArrowStream(Backend[ReaderOptions]):
         check_stream(cache.query)
         reader = self._reader(data)
         check_columns(cache.query, reader.schema.names)
-        check_result_names(cache.query, reader.schema.names)
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
+        if options["emit"] == "state":  # it emits no rows
+            check_options(options)
+        else:
+            check_result_names(cache.query, reader.schema.names)
+        if options["emit"] == "state" or (not cache.query.per_row and options["late"] != "keep"):
+            reader = mapped(reader, lambda rows: needed_columns(cache.query, rows))
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
         if options["on_bad_time"] == "drop" and prepared.time is not None:
             reader = with_usable_times(reader, prepared.time.name)
-        others: Any = {name: value for name, value in options.items() if name != "wide"}
-        results = read_results(Stream(prepared, **others), reader)
+        stream, until = start_stream(prepared, options)
+        if until is not None:
+            reader = without_overlap(reader, stream, until)
+        if stream.layout is not None:
+            cache.headers[stream.layout.id] = stream.layout.header
+        results = read_results(stream, reader)
         if not is_wide(options):
             return results
         check_known(cache.query, "a stream")
         return mapped(results, lambda rows: widen(cache.query, rows))
 
-    def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:  # noqa: ARG002 — no option changes it
-        """Return how a query runs on data."""
-        return RunPlan(query, needed_schema(query, self._reader(data).schema))
+    def tables(self, data: Any) -> Iterator[pa.Table]:
+        """Yield the rows of data, as the history of a stream."""
+        yield from (pa.Table.from_batches([batch]) for batch in self._reader(data))
+
+    def key_layout(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> KeyLayout:
+        """Return the layout of the states of keys. It reads no batch of the data."""
+        check_options(options)
+        schema = needed_schema(cache.query, self._reader(data).schema)
+        prepared = compile_ahead(prepare(cache.query, schema, compiled=options["compiled"]))
+        return key_layout(prepared, read_forget(prepared, options["forget"]))
+
+    def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:
+        """Return how a query runs on data, with what it emits if these are no results, and how much history it needs."""
+        schema = needed_schema(query, self._reader(data).schema)
+        branches: tuple[Branch, ...] = ()
+        if query.time is not None and options["order"] == "time":
+            branches = (Branch("history", (describe_history(prepare(query, schema, compiled=False)),)),)
+        if options["emit"] == "state":
+            branches = (Branch("emits", (self.key_layout(PreparedCache(query), data, options).described,)), *branches)
+        stores_all = query.per_row or options["late"] == "keep"
+        return RunPlan(query, schema, branches, stored=self._reader(data).schema if stores_all else schema)
 
     def result_schema(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.Schema:
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""
         no_rows = pa.RecordBatchReader.from_batches(self._reader(data).schema, [])
-        return self.run(cache, no_rows, options).schema
+        starts: Any = {**options, "history": None, "until": None, "partial": False, "resume": None}
+        return self.run(cache, no_rows, starts).schema
 
     def rows_where(self, data: Any, condition: Expression) -> pa.RecordBatchReader:
         """Return the rows for which a condition in SQL is true, batch by batch."""

@@ -8,7 +8,7 @@ window are data of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -28,6 +28,7 @@ from sash.expressions import Expression, Selection
 from sash.options import TableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
+from sash.state.key_layout import KeyLayout
 
 ACCEPTED = (
     "a PySpark DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or "
@@ -48,6 +49,8 @@ class RunPlan(NamedTuple):
     """The types of the columns that it reads."""
     branches: tuple[Branch, ...] = ()
     """What an explanation says of this data."""
+    stored: pa.Schema | None = None
+    """The columns of the rows that a stream stores; None if they are those that the query reads."""
 
 
 class Backend(ABC, Generic[Options]):
@@ -81,6 +84,10 @@ class Backend(ABC, Generic[Options]):
         marked = [field.with_metadata({SEES_FUTURE: "true"}) if field.name in names else field for field in schema]
         return pa.schema(marked, schema.metadata)
 
+    def key_layout(self, cache: PreparedCache, data: Any, options: Options) -> KeyLayout:
+        """Return the layout of the states of keys; for streams."""
+        raise NotImplementedError
+
     @abstractmethod
     def plan(self, query: QuerySpec, data: Any, options: Options) -> RunPlan:
         """Return how a query runs on data. Raise TypeError or ValueError if it cannot."""
@@ -98,6 +105,12 @@ class Backend(ABC, Generic[Options]):
     @abstractmethod
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
+
+    def tables(self, data: Any) -> Iterator[pa.Table]:
+        """Yield the rows of data, as the history of a stream. Raise TypeError if they are not in this process."""
+        raise TypeError(
+            f"history= of a RecordBatchReader must be in this process, but it is a {type(data).__name__}. Pass a table or a reader."
+        )
 
     # -- for data in this process: its columns have an Arrow schema, and DuckDB evaluates SQL around a query --------------
 
@@ -246,6 +259,10 @@ class FrameBackend(Backend[TableOptions]):
         """Return the rows for which a mask is true."""
         return data.filter(mask)
 
+    def tables(self, data: Any) -> Iterator[pa.Table]:
+        """Yield the rows of data, as the history of a stream."""
+        yield self.to_table(data)
+
     def names_of(self, data: Any) -> list[str]:
         """Return the names of all columns."""
         return [str(name) for name in self.input_schema(data).names]
@@ -258,7 +275,7 @@ class FrameBackend(Backend[TableOptions]):
         """Return how a query runs on data."""
         if options["at"] is None:
             self.check_result_names(query, data)
-            return RunPlan(query, self.schema(query, data))
+            return RunPlan(query, self.schema(query, data), stored=self.input_schema(data) if query.per_row else None)
         self.result_schema(PreparedCache(query), data, options)  # checks the labels
         return RunPlan(query, self.schema(query, data), (describe_labels(query, options["at_time"]),))
 

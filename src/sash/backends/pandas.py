@@ -118,11 +118,11 @@ class PandasFrame(FrameBackend):
                 if column not in results.names:  # with wide=True
                     continue
                 dtype = results.field(column).type
-                if any(isinstance(each, pd.ArrowDtype) for each in read):
+                if any(isinstance(each, pd.ArrowDtype) for each in read) and not holds_maps(dtype):
                     found[column] = pd.ArrowDtype(dtype)
                 elif any(each.kind in "iufb" for each in read) and dtype in MASKED:
                     found[column] = pd.api.types.pandas_dtype(MASKED[dtype])
-                elif aggregate.result.gives == "value" and isinstance(read[-1] if read else None, pd.StringDtype):
+                elif column_type(dtype).group == "string" and isinstance(read[-1] if read else None, pd.StringDtype):
                     found[column] = read[-1]
         if query.time in own and isinstance(own[query.time], pd.ArrowDtype) and not query.per_row:
             bounds = [name for name in ("window_start", "window_end") if name in results.names]
@@ -196,7 +196,7 @@ def dtypes_of_sql(results: pa.Schema, sources: Sequence[Any]) -> dict[str, Any]:
             dtypes[field.name] = source
         elif source is not None and not hasattr(source, "__from_arrow__") and _is_numpy(source, dtype):
             continue
-        elif has_arrow:
+        elif has_arrow and not holds_maps(dtype):
             dtypes[field.name] = pd.ArrowDtype(dtype)
         elif has_masked and dtype in MASKED:
             dtypes[field.name] = pd.api.types.pandas_dtype(MASKED[dtype])
@@ -208,3 +208,12 @@ def dtypes_of_sql(results: pa.Schema, sources: Sequence[Any]) -> dict[str, Any]:
 def _is_numpy(source: Any, dtype: pa.DataType) -> bool:
     """Return whether a result may be an unchanged column of NumPy's type."""
     return source.kind in "OM" or (dtype in MASKED and bool(dtype.to_pandas_dtype() == source))
+
+
+def holds_maps(dtype: pa.DataType) -> bool:
+    """Return whether values of a type are maps, or hold some: pandas would make lists of pairs of them, instead of dictionaries.
+
+    >>> holds_maps(pa.list_(pa.map_(pa.string(), pa.int64()))), holds_maps(pa.list_(pa.string()))
+    (True, False)
+    """
+    return pa.types.is_map(dtype) or any(holds_maps(dtype.field(place).type) for place in range(dtype.num_fields))

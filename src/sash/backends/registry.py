@@ -20,6 +20,8 @@ from sash.engine.wide import check_known, is_wide, wide_names
 from sash.options import read_options
 from sash.plan.certificate import describe_results
 from sash.plan.query_spec import QuerySpec
+from sash.plan.tree import Branch
+from sash.state.declared_size import describe_state
 
 if TYPE_CHECKING:
     from sash.plan.explanation import Explanation
@@ -89,6 +91,21 @@ def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -
     return backend.with_marks(backend.result_schema(cache, data, given), marked)
 
 
+def state_header(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> bytes:
+    """Return the header of the states of keys, for a stream, or for data in this process of the same types."""
+    backend = backend_of(data)
+    stream = backend if backend.is_stream else ArrowStream()
+    given = read_options(stream.options, {**options, "emit": "state"})
+    layout = stream.key_layout(cache, data if backend.is_stream else _no_rows_of(backend, data), given)
+    cache.headers[layout.id] = layout.header
+    return layout.header
+
+
+def _no_rows_of(backend: Backend[Any], data: Any) -> pa.RecordBatchReader:
+    """Return a stream without rows, of the types of data in this process."""
+    return pa.RecordBatchReader.from_batches(backend.input_schema(data), [])
+
+
 def _has_labels(options: Mapping[str, Any]) -> bool:
     return options.get("at") is not None
 
@@ -106,7 +123,7 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     backend = backend_of(data)
     known_options = read_options(backend.options, options)
     query = query.at_points() if _has_labels(known_options) else query
-    shown, schema, branches = backend.plan(query, data, known_options)
+    shown, schema, branches, stored = backend.plan(query, data, known_options)
     prepared = prepare(shown, schema, compiled=options.get("compiled"))
     shape = getattr(data, "shape", None)  # tables of Arrow, pandas and Polars know it
     rows = shape[0] if isinstance(shape, tuple) else None
@@ -114,7 +131,10 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     known = {"has_data": data is not None, "knows_rows": rows is not None}
     executors = [describe_executor(prepared, plan_pass, **known) for plan_pass in bound.plan.passes]
     types = _types_text(shown, schema, assumed=data is None)
-    branches = (*branches, *describe_results(shown, bound.plan, bound.kinds, bound.unit))
+    branches = (*branches, *describe_results(shown, bound.plan, bound.unit))
+    no_state = _has_labels(known_options) or any(branch.evaluates_all for branch in branches)
+    held = () if no_state else describe_state(prepared, schema if stored is None else stored)
+    branches = (*branches, Branch("state", held)) if held else branches
     state, compiling = stream_plan(prepared).state_kinds, describe_compiling(prepared)
     return Explanation(shown, bound.plan, bound.kinds, types, executors, state, compiling, branches)
 

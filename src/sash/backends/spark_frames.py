@@ -16,6 +16,7 @@ from sash.engine.wide import check_known, entry_columns, is_wide, wide_names
 from sash.expressions import Expression, Selection
 from sash.options import SparkStreamOptions, SparkTableOptions
 from sash.plan.query_spec import QuerySpec
+from sash.state.key_layout import KeyLayout
 
 
 class SparkFrame(Backend[Options]):
@@ -30,11 +31,15 @@ class SparkFrame(Backend[Options]):
         if is_wide(options):
             check_known(cache.query, "Spark")
         query = spark.query_on_spark(cache.query, data, options)
+        self.learn(cache, query)
         results = query.in_own_case(query.run())
         names = cache.query.future_columns
         if is_wide(options):
             results, names = _widened(cache.query, results), wide_names(cache.query, names)
         return query.marked(results, names, {SEES_FUTURE: "true"})
+
+    def learn(self, cache: PreparedCache, on_spark: Any) -> None:
+        """Remember what a query emits, for lookups."""
 
     def result_schema(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the schema of the results, a StructType."""
@@ -58,7 +63,7 @@ class SparkFrame(Backend[Options]):
     def plan(self, query: QuerySpec, data: Any, options: Options) -> RunPlan:
         """Return how a query runs on data, with what Spark does."""
         on_spark = spark.query_on_spark(query, data, options)
-        return RunPlan(on_spark.shown, on_spark.prepared.schema, (on_spark.describe(),))
+        return RunPlan(on_spark.shown, on_spark.prepared.schema, (on_spark.describe(),), on_spark.stored_schema)
 
     def rows_where(self, data: Any, condition: Expression) -> Any:
         """Return the rows for which a condition in SQL is true."""
@@ -124,6 +129,17 @@ class SparkStream(SparkFrame[SparkStreamOptions]):
     def accepts(self, data: Any) -> bool:
         """Return whether data is a streaming DataFrame."""
         return super().accepts(data) and spark.is_stream(data)
+
+    def key_layout(self, cache: PreparedCache, data: Any, options: SparkStreamOptions) -> KeyLayout:
+        """Return the layout of the states of keys."""
+        streaming: Any = spark.query_on_spark(cache.query, data, options)
+        layout: KeyLayout = streaming.layout
+        return layout
+
+    def learn(self, cache: PreparedCache, on_spark: Any) -> None:
+        """Remember the header of the states of keys that a stream emits."""
+        if on_spark.emits_states:
+            cache.headers[on_spark.layout.id] = on_spark.layout.header
 
 
 def find_table(session: Any, name: str, *, is_path: bool) -> Any:

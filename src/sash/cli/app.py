@@ -72,6 +72,7 @@ def sash_command(
     "sash run \"SELECT household, max(load) AS peak FROM 'readings.parquet' [RANGE 1 HOUR SLIDE 10 MINUTES] GROUP BY household\"",
     'sash run "SELECT *, avg(load) OVER (PARTITION BY plug ORDER BY ts ROWS 9 PRECEDING) AS mean FROM t" -i readings.parquet -o means.csv',
     "sash run query.sql -i readings.parquet -o peaks.parquet",
+    "sash run query.sql -i readings/ --resume peaks.state -o peaks/",
     'cat readings.csv | sash run "SELECT count(*) AS n FROM t [RANGE 1 DAY SLIDE 1 DAY]" -i - --output-format json',
 )
 def run(
@@ -93,6 +94,11 @@ def run(
         None,
         metavar="DURATION",
         help="With --stream: drop the state of a key that had no rows for this long, such as 30d.",
+    ),
+    resume: str | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="Read only new files, and go on where the last run ended. -o is a folder, which gets a file for each run.",
     ),
     time: str | None = TIME,
     time_format: str | None = TIME_FORMAT,
@@ -147,6 +153,7 @@ def run(
             "--threads": threads,
             "--batches": batches,
             "--memory": memory,
+            "--resume": resume,
         }
         _refuse(local, "--engine local")
     from sash.cli.local_run import RunOptions, run_local
@@ -155,6 +162,11 @@ def run(
         text, source, target, input_format, output_format, time, at, at_time, future, lateness, threads, batches, rows,
         memory, on_bad_time or "error", time_format,
     )  # fmt: skip
+    if resume is not None:
+        from sash.cli.resumed_run import run_resumed
+
+        run_resumed(options, resume)
+        return
     if not on_spark:
         run_local(options)
         return
@@ -308,3 +320,37 @@ def live(
         query, source, host=host, port=port, token=token, open_browser=open_browser, idle_exit=idle_exit, engine=engine
     )
     raise typer.Exit(code)
+
+
+@command(
+    "sash serve card_features.sql --store sqlite:///features.db",
+    "sash serve features:cards features:shops --store redis://localhost:6379/0 --host 0.0.0.0",
+    'sash serve "cards=SELECT sum(amount) AS spent FROM t [PARTITION BY card RANGE 1 DAY ON ts]" --store sqlite:///features.db',
+)
+def serve(
+    queries: list[str] = typer.Argument(
+        metavar="[NAME=]QUERY...",
+        help="A file that holds the text of a query, module:variable, or NAME=text. NAME is that of the states in the store; default: the name of the file or variable.",
+    ),
+    store: str = typer.Option(
+        metavar="URL", help="The store that a stream writes: sqlite:///features.db or redis://host:6379/0."
+    ),
+    host: str = typer.Option("127.0.0.1", help="The address to listen on, such as 0.0.0.0 for all."),
+    port: int = typer.Option(8000, min=0, max=65535, help="The port; 0 for any that is free."),
+    token: str | None = typer.Option(
+        None, help="What a request must present; better in the environment. Default: a new one.", envvar="SASH_TOKEN"
+    ),
+    allowed_hosts: list[str] | None = typer.Option(
+        None, "--allow-host", metavar="HOST[:PORT]", help="Another value of the header Host, such as that of a proxy."
+    ),
+    time: str | None = TIME,
+) -> None:
+    """Serve the features of keys over HTTP, as in GET /features?card=42.
+
+    A stream writes the states of keys to the store. A lookup computes the features at a time from the state, without Spark.
+    """
+    from sash.cli.served_queries import read_queries
+    from sash.serve import serve as serve_queries
+
+    found = read_queries(queries, time)
+    serve_queries(found, store, host=host, port=port, token=token, allowed_hosts=allowed_hosts or ())

@@ -99,10 +99,15 @@ class LocalRun:
         self, query: TextQuery | LastSelect, options: RunOptions, progress: RowProgress, temporary: Path
     ) -> None:
         self.query, self.options, self.progress, self.temporary = query, options, progress, temporary
-        at_once = bool(options.batches) or options.lateness is not None
-        self.source = query.open_rows(options.source, options.input_format, temporary, at_once=at_once)
+        self.source = self.open_source()
         self.declared = query.checked(self.source.schema)._declared  # noqa: SLF001 — a part of Query, which editors show apart
         self.columns = query.columns(self.source.schema)
+
+    def open_source(self) -> Input:
+        """Return the input."""
+        options = self.options
+        at_once = bool(options.batches) or options.lateness is not None
+        return self.query.open_rows(options.source, options.input_format, self.temporary, at_once=at_once)
 
     def results(self) -> pa.Table | pa.RecordBatchReader:
         """Return the results over all rows at once, or batch by batch."""

@@ -5,27 +5,23 @@ A file is written under another name beside its place and renamed at the end, so
 
 from __future__ import annotations
 
-import base64
 import json
-import math
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import date, datetime, time, timedelta
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from sash.atomic_file import replacing
 from sash.cli.display import print_rows
 from sash.cli.inputs import ENDINGS, format_of, named_format
 from sash.cli.iso_times import iso_times, with_iso_times
+from sash.columns.json_values import plain
 from sash.engine.select_sql import PACKED
 
 STDOUT = "-"
-UMASK_BITS = 0o666
 
 
 class TextWriter:
@@ -174,25 +170,8 @@ def opened(target: str | None) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    path = path.resolve()  # a link stays a link
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else _usual_mode())
-        Path(name).replace(path)
-    except BaseException:  # Ctrl-C too
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _usual_mode() -> int:
-    mask = os.umask(0)  # there is no other way to read it
-    os.umask(mask)
-    return UMASK_BITS & ~mask
+    with replacing(path) as file:
+        yield file
 
 
 def _needs_json(dtype: pa.DataType) -> bool:
@@ -204,25 +183,3 @@ def _as_json(column: pa.Array) -> pa.Array:
     values = map(plain, column.to_pylist())
     texts = [v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values]
     return pa.array(texts, pa.string())
-
-
-def plain(value: Any) -> Any:  # noqa: PLR0911 — one line for each type of value
-    """Return a value that JSON can hold.
-
-    >>> from decimal import Decimal
-    >>> plain({"a": float("nan"), "b": b"x", "c": [(1, Decimal("2.50"))]})
-    {'a': None, 'b': 'eA==', 'c': [[1, '2.50']]}
-    """
-    if isinstance(value, dict):
-        return {str(name): plain(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(member) for member in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, datetime | date | time):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return value if isinstance(value, int | str | None) else str(value)

@@ -19,7 +19,9 @@ from sash.cli.words import in_shell_words
 
 ERROR, PIPE_CLOSED, INTERRUPTED, TERMINATED = 1, 141, 130, 143
 """Exit codes: those of a shell for a process that a signal has ended are 128 and the number of the signal."""
-EXPECTED = (ValueError, TypeError, OverflowError, FileNotFoundError, ImportError, ModuleNotFoundError, RuntimeError)
+EXPECTED = (
+    ValueError, TypeError, OverflowError, LookupError, FileNotFoundError, ImportError, ModuleNotFoundError, RuntimeError,
+)  # fmt: skip
 """Errors whose messages are sentences for users; for others, messages also show the type."""
 DEBUG = typer.Option(False, "--debug", help="Show where an error comes from.")
 """The option that all commands have."""
@@ -66,7 +68,11 @@ def message_of(error: BaseException) -> str:
     name = type(error).__name__
     if isinstance(error, MemoryError) or name == "OutOfMemoryException":
         sentence = "There is not enough memory. Run it again with --batches, or with a smaller --memory."
-    elif type(error) in EXPECTED or name == "SqlError" or (isinstance(error, OSError) and error.filename is None):
+    elif (
+        type(error) in EXPECTED
+        or type(error).__module__.startswith("sash.")
+        or (isinstance(error, OSError) and error.filename is None)
+    ):
         sentence = str(error) or name
     elif isinstance(error, OSError):
         sentence = f"{error.filename}: {error.strerror}."

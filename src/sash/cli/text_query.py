@@ -128,7 +128,10 @@ class TextQuery(OverRows):
         self, source: str | None, input_format: str | None, temporary: Path, *, at_once: bool = False
     ) -> Input:
         """Return the rows that the query reads: those of its input."""
-        opened = open_input(input_of(self, source), input_format, temporary, at_once=at_once)
+        return self.with_times(open_input(input_of(self, source), input_format, temporary, at_once=at_once))
+
+    def with_times(self, opened: Input) -> Input:
+        """Return rows whose times that are text are read as times."""
         return with_query_times(opened, self._statement('"'), self.time_format)
 
     def finish(self, results: Any) -> Any:

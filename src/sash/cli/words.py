@@ -16,6 +16,8 @@ WORDS = (
     (r"FROM names the file (.*), so run needs no data", r"FROM names the file \1, so -i is not needed"),
     (r"Pass it: query\.run\(\w+\)", "Name it: -i data.parquet"),
     (r"Use secrets\.token_urlsafe\(\)\.", "Use a longer --token."),
+    (r"^('.*' is no URL of a store\.)", r"--store: \1"),
+    (r"(--store: )?('.*' names no file\.)", r"--store: \2"),
     (r"\blateness='([^']*)'", r"--lateness \1"),
 )
 """Patterns of messages, and what a shell says."""

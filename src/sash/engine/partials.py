@@ -82,7 +82,7 @@ class SlicePartials:
         fields = [order.arrange(field) for field in self.fields]
         return SlicePartials(fields, self.shape, SliceCounts(order.arrange(self.counts.values)), self.dictionary)
 
-    def select(self, chosen: Flags | slice) -> SlicePartials:
+    def select(self, chosen: Flags | slice | Ints) -> SlicePartials:
         """Return the partials of the chosen closed slices."""
         counts = SliceCounts(self.counts.values[chosen])
         return SlicePartials([field[chosen] for field in self.fields], self.shape, counts, self.dictionary)

@@ -236,6 +236,8 @@ class PreparedCache:
     """
 
     query: QuerySpec
+    headers: dict[bytes, bytes] = field(default_factory=dict)
+    """The headers of the states of keys that the query has made, by id."""
     _known: tuple[tuple[Hashable, Prepared], ...] = ()
     """The newest first, each with what its results depend on besides the schema. Schemas are compared, which is faster than to hash one."""
 

@@ -131,15 +131,28 @@ def concat_in_time(blocks: Sequence[SliceBlock]) -> SliceBlock:
 
 def concat_by_key(blocks: Sequence[SliceBlock], run: LoopCompiler) -> SliceBlock:
     """Return the slices of blocks that number keys differently, sorted by key and time; ties are in order of blocks."""
-    keys = pa.concat_tables([block.keys for block in blocks])
-    by = blocks[0].layout.by or (NO_KEYS,)
-    ids, count = number_keys(keys, by, run)
-    offsets = np.cumsum([0, *(len(block.keys) for block in blocks)])
-    placed = zip(offsets, blocks, strict=False)
+    together = concat_in_time(_same_keys(blocks, run))
+    order, _ = order_rows(together.codes, len(together.keys), together.times, run)
+    return together.arrange(order)
+
+
+def join_by_key(older: SliceBlock, newer: SliceBlock, run: LoopCompiler) -> SliceBlock:
+    """Return by key the slices of one block, then those of a newer one; the keys of the newer one come first."""
+    newer, older = _same_keys([newer, older], run)
+    return concat_in_time([older, newer]).by_key(run)
+
+
+def _same_keys(blocks: Sequence[SliceBlock], run: LoopCompiler) -> list[SliceBlock]:
+    """Return blocks that number keys in the same way: in the order of blocks."""
+    every = pa.concat_tables([block.keys for block in blocks])
+    ids, count = number_keys(every, blocks[0].layout.by or (NO_KEYS,), run)
     ids = ids.astype(np.int64, copy=False)  # as the codes of all slices
-    together = concat_in_time([replace(block, codes=ids[offset + block.codes]) for offset, block in placed])
-    order, _ = order_rows(together.codes, count, together.times, run)
-    return replace(together.arrange(order), keys=keys.take(as_arrow(first_rows(ids, count))).combine_chunks())
+    keys = every.take(as_arrow(first_rows(ids, count))).combine_chunks()
+    offsets = np.cumsum([0, *(len(block.keys) for block in blocks)])
+    return [
+        replace(block, keys=keys, codes=ids[offset + block.codes])
+        for offset, block in zip(offsets, blocks, strict=False)
+    ]
 
 
 def join_columns(blocks: Sequence[SliceBlock], join: Callable[[list[Ints]], Ints]) -> dict[str, Any]:

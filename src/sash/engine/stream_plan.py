@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
 
+from sash.durations import TimeUnit
 from sash.engine.prepare import Prepared, prepare
-from sash.windows.base import Ints
+from sash.plan.tree import and_between
+from sash.windows.base import FOREVER, Ints
+from sash.windows.capabilities import Frame
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,20 @@ class StreamPlan:
 
     @cached_property
     def state_kinds(self) -> dict[str, list[str]]:
-        """What a stream stores, "slices", "prefixes" or "rows", and for which windows."""
+        """What a stream stores, "slices", "prefixes", "tails" or "rows", and for which windows."""
         kinds: dict[str, list[str]] = {}
         for group in map(stream_plan, self.groups):
-            kind = "slices" if group.stores_slices else "prefixes" if group.stores_prefixes else "rows"
-            kinds.setdefault(kind, []).extend(group.prepared.query.windows)
+            kinds.setdefault(group.state_kind, []).extend(group.prepared.query.windows)
         return kinds
+
+    @cached_property
+    def state_kind(self) -> str:
+        """What a stream stores for windows that share a state."""
+        if self.stores_slices:
+            return "slices"
+        if not self.stores_tails:
+            return "rows"
+        return "prefixes" if all(frame.grows for frame in self._edged) else "tails"
 
     @cached_property
     def stores_slices(self) -> bool:
@@ -57,19 +68,44 @@ class StreamPlan:
         return by_time and self._are_numbers(columns) and all(plan_pass.stores_slices for plan_pass in plan.passes)
 
     @cached_property
-    def stores_prefixes(self) -> bool:
-        """Whether a stream can store one partial for the older rows of a key: some windows hold all of them, the others none."""
-        windows = self.prepared.plan.windows.values()
-        growing = [window.frame is not None and window.frame.grows for window in windows]
-        for grows, window in zip(growing, windows, strict=True):
-            if not grows and (window.frame is None or window.frame.in_runs or window.time_split is None):
-                return False
-        aggregates = self.prepared.query.aggregates.values()
-        columns = [column for aggregate in aggregates for column in aggregate.named_columns]
-        stored = all(plan_pass.stores_prefixes for plan_pass in self.prepared.plan.passes)
-        return any(growing) and stored and self._are_numbers(columns)
+    def stores_tails(self) -> bool:
+        """Whether a stream stores slices in place of older rows, and the rows after them."""
+        return bool(self._edged) and not self.why_rows
 
-    def _are_numbers(self, columns: list[str]) -> bool:
+    @cached_property
+    def why_rows(self) -> str:
+        """Why slices cannot stand for the older rows of frames that begin at edges; empty if they can."""
+        windows, unit = self.prepared.plan.windows.values(), self.prepared.unit
+        for window in windows:
+            if window.frame is None or window.frame.held is None:
+                if window.frame is not None and window.frame.needs_end:
+                    return f"results of {window} wait for the end of the stream"
+                return f"{window} tells older rows apart"
+        for plan_pass in self.prepared.plan.passes:
+            if not plan_pass.stores_tails:
+                several = len(plan_pass.aggregates) > 1
+                how = (
+                    "are interpreted" if several else "is interpreted",
+                    "need all values" if several else "needs all values",
+                )
+                return f"{and_between(list(plan_pass.aggregates))} {how[not plan_pass.compact]}"
+        for name, aggregate in self.prepared.query.aggregates.items():
+            if not self._are_numbers(aggregate.named_columns):
+                return f"{name} is not of numbers"
+        longest = max((_ticks_back(frame, unit) for frame in self._edged), default=0)
+        for window in windows:
+            assert window.frame is not None
+            if not window.frame.begins_at_edges(unit) and _ticks_back(window.frame, unit) >= longest:
+                return f"{window} needs rows as old"
+        return ""
+
+    @cached_property
+    def _edged(self) -> list[Frame]:
+        """The frames that begin at edges."""
+        frames = [window.frame for window in self.prepared.plan.windows.values()]
+        return [frame for frame in frames if frame is not None and frame.begins_at_edges(self.prepared.unit)]
+
+    def _are_numbers(self, columns: Iterable[str]) -> bool:
         return all(column in self.prepared.kinds for column in columns)
 
     # -- times -------------------------------------------------------------------------------------------------------
@@ -93,6 +129,12 @@ class StreamPlan:
         """Return the earliest watermark at which a window of rows at these times ends."""
         windows, unit = self.prepared.plan.windows.values(), self.prepared.unit
         return min(int(window.lateness.first_end(times, unit).min()) for window in windows)
+
+
+def _ticks_back(frame: Frame, unit: TimeUnit) -> int:
+    """Return how many ticks a frame reaches back; FOREVER without limit."""
+    reach = frame.reach(unit)
+    return FOREVER if reach is None else reach.ticks
 
 
 def stream_plan(prepared: Prepared) -> StreamPlan:

@@ -49,7 +49,8 @@ def serve(
     FileNotFoundError: no/such/folder does not exist.
     """
     try:
-        from sash.live import security, server
+        from sash.live import server
+        from sash.web import security
     except ImportError as error:
         raise ImportError(
             f"The live page needs {error.name}. Install it: pip install 'sash[live]'.", name=error.name

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import signal
 import socket
 import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import uvicorn
@@ -31,16 +28,16 @@ from starlette.websockets import WebSocket
 
 from sash.live.client import STATUS_SECONDS, Client, Shared
 from sash.live.feed import Feed, Layout
-from sash.live.security import ANY_ADDRESS, Access, Guard, check_access
+from sash.live.page_guard import PageGuard
 from sash.live.source import Source
+from sash.web.listening import NO_TERMINAL, Server, address, bind
+from sash.web.security import Access, check_access
 
 STATIC = Path(__file__).with_name("static")
 MOST_CLIENTS = 32
 MOST_BYTES = 1 << 16
 """Of a message from a browser."""
 TRY_LATER = 1013
-NO_TERMINAL = 120
-"""The width of output that goes to a file or a pipe."""
 LONGEST_START = 120.0
 """Seconds: without a result by then, a server that ends by itself when idle ends."""
 SCHEME = "@media (prefers-color-scheme: dark)"
@@ -85,24 +82,7 @@ def make_app(shared: Shared, access: Access) -> ASGIApp:
         WebSocketRoute("/socket", connect),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    return Guard(Starlette(routes=routes), access)
-
-
-class Server(uvicorn.Server):
-    """uvicorn that ends quietly: a signal stops it, and is not raised again."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Stop on Ctrl-C and SIGTERM."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    return PageGuard(Starlette(routes=routes), access)
 
 
 class Runner:
@@ -124,21 +104,6 @@ class Runner:
         """Stop the source, and wait for it."""
         self.source.stop()
         self.thread.join(timeout)
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raise OSError if the port is in use."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen()
-    except OSError as error:
-        listening.close()
-        problem = f"Cannot listen on {host}, port {port}: {error.strerror}."
-        raise OSError(error.errno, f"{problem} Choose another port, or 0 for any that is free.") from error
-    return listening
 
 
 def serve_source(
@@ -180,30 +145,6 @@ def serve_source(
         Console(stderr=True, highlight=False).print(failed, markup=False, soft_wrap=True)
         return 1
     return 0
-
-
-def address(host: str, port: int, token: str | None) -> str:
-    """Return the address to open, on other machines too if the server listens on all addresses.
-
-    >>> address("127.0.0.1", 8000, "a secret of some length")
-    'http://127.0.0.1:8000/?token=a%20secret%20of%20some%20length'
-    """
-    shown = own_address("::" if ":" in host else "0.0.0.0") if host in ANY_ADDRESS else host  # noqa: S104 — an address to show
-    name = f"[{shown}]" if ":" in shown else shown
-    return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
-
-
-def own_address(any_address: str) -> str:
-    """Return the address of this machine that others reach; that of loopback if it has no network."""
-    family, other, loopback = (
-        (socket.AF_INET6, "2001:db8::1", "::1") if ":" in any_address else (socket.AF_INET, "192.0.2.1", "127.0.0.1")
-    )
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((other, 9))  # sends nothing: it only chooses a route, to an address of documentation
-            return str(probe.getsockname()[0])
-        except OSError:
-            return loopback
 
 
 async def _serve(listening: socket.socket, shared: Shared, runner: Runner, idle_exit: float | None) -> None:

@@ -83,7 +83,7 @@ class Explanation:
     executors: Sequence[str]
     """How each pass is executed, in words."""
     state_kinds: Mapping[str, Sequence[str]]
-    """What a stream stores, "slices", "prefixes" or "rows", and for which windows."""
+    """What a stream stores, "slices", "prefixes", "tails" or "rows", and for which windows."""
     compiling: str = ""
     """When the query compiles, in words."""
     engine: tuple[Branch, ...] = ()
@@ -160,7 +160,11 @@ class Explanation:
             frames = [window.frame for window in self.plan.windows.values()]
             after = "its window" if any(frame and frame.looks_ahead for frame in frames) else "it"
         kinds = self.state_kinds
-        state = [kind if len(kinds) == 1 else f"{kind} of {and_between(names)}" for kind, names in kinds.items()]
+        held = {"tails": "slices and rows"}
+        state = [
+            held.get(kind, kind) + ("" if len(kinds) == 1 else f" of {and_between(names)}")
+            for kind, names in kinds.items()
+        ]
         return (
             f"a stream emits {emitted} when {self.declared.time} is {self.declared.lateness} past {after}; rows of closed "
             f"windows are dropped and counted; state: {', '.join(state)}"

@@ -60,8 +60,8 @@ class Pass:
         return self.executor == INTERPRETED
 
     @property
-    def stores_prefixes(self) -> bool:
-        """Whether a stream can store one partial for all older rows of a key, to which later rows are added in order."""
+    def stores_tails(self) -> bool:
+        """Whether a stream can store one partial for older rows, to which later rows are added in order."""
         return self.compact and not self.over_objects
 
     @property

@@ -28,8 +28,9 @@ __all__ = ["counts", "finish", "inspect_state", "readings", "run_with_schema", "
 OLDEST = (4, 1)
 METRICS = "sash"
 """The name of the counts of a stream among Spark's observed metrics; further queries have a number after it."""
-COUNTED = ("rows", "late", "bad_times", "forgotten", "keys", "slices", "state_rows", "state_bytes")
-"""What is counted in each micro-batch: rows that arrived, late rows, rows without a usable time, keys that were forgotten; and the state of
+COUNTED = ("rows", "late", "bad_times", "overlap", "forgotten", "keys", "slices", "state_rows", "state_bytes")
+"""What is counted in each micro-batch: rows that arrived, late rows, rows without a usable time, rows before `until` that the
+history has, keys that were forgotten; and the state of
 the buckets that it changed: keys, slices, rows, and the bytes written to the state store."""
 
 
@@ -112,7 +113,7 @@ def counts(progress: Any, metrics: str | None = None) -> dict[str, int]:
     Connect store these observed metrics in different forms; this function reads both.
 
     Result: a dictionary, all 0 if the progress has no such metrics. "rows" is the number of rows that arrived, "late" how many of them
-    were late, and "bad_times" how many had no valid time. "forgotten" is the number of keys that `forget` dropped. "keys", "slices", "state_rows" and "state_bytes" are the state of the buckets that
+    were late, and "bad_times" how many had no valid time, and "overlap" how many are older than `until` and were ignored. "forgotten" is the number of keys that `forget` dropped. "keys", "slices", "state_rows" and "state_bytes" are the state of the buckets that
     the micro-batch changed: those with new rows, or with results that were due. "state_bytes" is what it wrote to the state store. A key
     counts once for each group of windows that share a state, as in `inspect_state`.
     Errors: TypeError if `progress` is None, as `lastProgress` is before the first micro-batch.
@@ -120,7 +121,7 @@ def counts(progress: Any, metrics: str | None = None) -> dict[str, int]:
     >>> import sash
     >>> observed = {"rows": 500, "late": 12, "keys": 40, "slices": 80, "state_bytes": 9000}
     >>> sash.spark.counts({"observedMetrics": {"sash": observed}})
-    {'rows': 500, 'late': 12, 'bad_times': 0, 'forgotten': 0, 'keys': 40, 'slices': 80, 'state_rows': 0, 'state_bytes': 9000}
+    {'rows': 500, 'late': 12, 'bad_times': 0, 'overlap': 0, 'forgotten': 0, 'keys': 40, 'slices': 80, 'state_rows': 0, 'state_bytes': 9000}
     """
     observed = progress["observedMetrics"]
     names = [name for name in observed if re.fullmatch(rf"{METRICS}(_\d+)?", name)] if metrics is None else [metrics]

@@ -6,6 +6,7 @@ The SQL around a query has the rows that WHERE keeps, what a select list makes o
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,12 @@ def with_computed(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, Que
         return frame, declared
     check_columns(declared, frame.columns)
     check_result_names(declared, frame.columns)
-    columns = {expression: _checked(expression, frame) for expression in expressions_in(declared.computed)}
-    for where in dict.fromkeys(computed.where for computed in declared.computed if computed.where is not None):
-        columns[where] = _condition(where, columns[where], frame)
+    expressions = list(expressions_in(declared.computed))
+    conditions = dict.fromkeys(computed.where for computed in declared.computed if computed.where is not None)
+    columns = _checked_together(expressions, list(conditions), frame)
+    if columns is None:
+        columns = {expression: _checked(expression, frame) for expression in expressions}
+        columns |= {where: _condition(where, columns[where], frame) for where in conditions}
     added = [_column(computed, columns).alias(str(computed)) for computed in declared.computed]
     return frame.select("*", *added), declared.as_computed()
 
@@ -91,6 +95,40 @@ def _column(computed: ComputedColumn, columns: dict[Expression, Column]) -> Colu
     else:
         value = F.lit(True) if computed.value is None else F.col(quote(computed.value))
     return value if computed.where is None else F.when(columns[computed.where], value)
+
+
+def _checked_together(
+    expressions: Sequence[Expression], conditions: Sequence[Expression], frame: DataFrame
+) -> dict[Expression, Column] | None:
+    """Return expressions as columns, if one analysis finds nothing wrong with any of them; None if each has to be checked by itself.
+
+    An analysis takes Spark some milliseconds, and `_checked` needs three for an expression.
+    """
+    if any(expression.kind not in (SQL, "PySpark") for expression in expressions):
+        return None
+    try:
+        columns = {expression: _enclosed(expression) for expression in expressions}
+        given = [F.expr(it.text) if it.kind == SQL else columns[it] for it in expressions]
+        checks = [*(column.isNull() for column in given), *map(_lifted, columns.values())]
+        analysed = frame.filter(F.coalesce(*checks))
+        types = analysed.select(F.lit(1), *(columns[where].alias(f"{n}") for n, where in enumerate(conditions))).schema
+    except PySparkException:
+        return None
+    are_boolean = all(isinstance(field.dataType, BooleanType) for field in types.fields[1:])
+    return columns if are_boolean else None
+
+
+def _enclosed(expression: Expression) -> Column:
+    """Return an expression as a column; SQL in parentheses, since F.expr takes the last word of "price > 1 AND" as a name."""
+    if expression.kind != SQL:
+        column: Column = expression.source
+        return column
+    return F.expr(f"(\n{expression.text}\n)")
+
+
+def _lifted(column: Column) -> Column:
+    """Return a condition that has a column inside of a lambda function, where Spark's analysis rejects subqueries."""
+    return F.size(F.transform(F.array(F.lit(0)), lambda _: column.isNull())) > 0
 
 
 def _checked(expression: Expression, frame: DataFrame) -> Column:
@@ -107,8 +145,8 @@ def _checked(expression: Expression, frame: DataFrame) -> Column:
     except PySparkException as error:
         raise _wrong(expression, str(error)) from error
     if is_text:
-        try:  # F.expr takes the last word of "price > 1 AND" as a name, which parentheses do not allow
-            column = F.expr(f"(\n{expression.text}\n)")
+        try:
+            column = _enclosed(expression)
             _analyse(frame, column.isNull())
         except PySparkException as error:
             problem = "it is not one expression, or names its result, which an input of an aggregate cannot do."
@@ -130,9 +168,8 @@ def _refuse_subquery(expression: Expression, column: Column, frame: DataFrame) -
 
     The text does not tell: `exists(FROM days)` has a subquery, `word <> 'select'` has none.
     """
-    lifted = F.transform(F.array(F.lit(0)), lambda _: column.isNull())
     try:
-        _analyse(frame, F.size(lifted) > 0)
+        _analyse(frame, _lifted(column))
     except PySparkException as error:
         if SUBQUERY not in str(error):
             return  # Python UDFs, which lambda functions cannot call

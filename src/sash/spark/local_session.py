@@ -6,6 +6,7 @@ import atexit
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,9 @@ def settings(cores: int | None, memory: str | None, warehouse: str, conf: Mappin
         # after the other; so the first micro-batch takes a second longer.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": False,
         "spark.python.daemon.module": "sash.spark.worker_daemon",  # workers start faster
+        # Over TCP, each task in Python waits 40 ms for its first rows: Java sends them when the worker has confirmed what it sent before,
+        # and Linux delays that.
+        "spark.python.unix.domain.socket.enabled": hasattr(socket, "AF_UNIX"),
         "spark.sql.warehouse.dir": warehouse,
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": sys.stderr.isatty(),

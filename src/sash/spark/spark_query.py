@@ -5,7 +5,7 @@ It knows the columns that the query reads, and the columns of its results, befor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,8 @@ from sash.columns.read_column import readable
 from sash.columns.result_column import try_out
 from sash.engine.check_columns import check_columns, check_result_names, input_types
 from sash.engine.needed_columns import needed_columns
-from sash.engine.prepare import Prepared, prepare
+from sash.engine.prepare import Prepared, Recent, prepare
+from sash.engine.row_block import KEY_HASH
 from sash.engine.run_table import run_table
 from sash.options import SparkStreamOptions, SparkTableOptions
 from sash.plan.query_spec import ADDED, QuerySpec
@@ -95,7 +96,7 @@ class SparkQuery:
         if query.per_row:
             owners = {query.result_name(name, window): name for name in owners for window in query.windows}
         fields = []
-        for field in run_table(prepared, prepared.schema.empty_table(), threads=1).schema:
+        for field in schema_of_results(prepared):
             name = owners.get(field.name, "")
             aggregate = query.aggregates.get(name)
             if field.name in query.by and not query.per_row:
@@ -138,6 +139,11 @@ class SparkQuery:
         return results.select(*columns)
 
     @property
+    def stored_schema(self) -> pa.Schema:
+        """The columns of the rows that a stream stores."""
+        return self.schema.append(pa.field(KEY_HASH, pa.int32())) if self.query.by else self.schema
+
+    @property
     def result_schema(self) -> StructType:
         """The columns of the result as the user sees them."""
         names = self.own_names if self.query.per_row else {}
@@ -149,6 +155,24 @@ class SparkQuery:
         """What is sent to Python workers."""
         results = arrow_schema(self.results, "UTC", large=expects_large_types(self.frame.sparkSession))
         return BucketWorker(self.in_python.query, self.in_python.interpreted, results, compiled=self.compiled)
+
+
+MOST_RESULTS = 64
+"""The number of queries of which the types of results are known."""
+_known_results: Recent[Hashable, pa.Schema] = Recent(MOST_RESULTS)
+"""The types of results, by query and schema."""
+
+
+def schema_of_results(prepared: Prepared) -> pa.Schema:
+    """Return the types of results. A run without rows gives them, which takes some milliseconds, so those of recent queries are stored."""
+    aggregates = prepared.query.aggregates.values()
+    key = prepared.identity, prepared.compiled, *((it.lower, it.result.type) for it in aggregates)
+    schema = _known_results.get(key)
+    if schema is None:
+        schema = run_table(prepared, prepared.no_rows, threads=1).schema
+        if all(it.is_built_in for it in aggregates):  # the types of others may change with values that they read
+            _known_results[key] = schema
+    return schema
 
 
 def read_schema(declared: QuerySpec, frame: DataFrame, *, all_columns: bool = False) -> pa.Schema:

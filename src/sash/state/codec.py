@@ -27,11 +27,11 @@ def encode_state(arrays: Arrays, watermark: int, fingerprint: Fingerprint, token
     return encode_arrays(values, described)
 
 
-def read_state_header(data: bytes | memoryview) -> dict[str, Any]:
+def read_state_header(data: bytes | memoryview, remedy: str = REMEDY) -> dict[str, Any]:
     """Return the header of a state. Raise ValueError if the bytes are damaged or of another version."""
-    header = read_header(data, WHAT, REMEDY)
+    header = read_header(data, WHAT, remedy)
     if "query" not in header:
-        raise ValueError(f"These bytes are not a {WHAT} of Sash. To continue, {REMEDY}.")
+        raise ValueError(f"These bytes are not a {WHAT} of Sash. To continue, {remedy}.")
     return header
 
 

@@ -74,8 +74,13 @@ def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
 
 
 def _slicing(query: Fingerprint) -> str:
-    last = str(query.get("state", "")).split(", ")[-1]
-    return last if last not in ("rows", "slices", "prefixes") else ""
+    last = _kinds(query)[-1]
+    return last if last not in ("rows", "slices", "prefixes", "tails") else ""
+
+
+def _kinds(query: Fingerprint) -> list[str]:
+    """Return what the state of a query stores, and perhaps how slices are cut."""
+    return str(query.get("state", "")).split(", ")
 
 
 def kept_names(then: Fingerprint, now: Fingerprint, part: str) -> list[str]:
@@ -100,9 +105,12 @@ def evolve(prepared: Prepared, options: StateOptions, stored: StoredState, now: 
     groups = evolution.groups()
     evolved = [[state.of for state in group] for group in groups]
     states = WindowStates(prepared, options.mode, forget=options.forget, evolved=evolved)
+    if {"tails", "prefixes"} & set(_kinds(stored.query)):  # other buckets may have slices, if this one has none
+        for state in states.states:
+            state.check_slices(evolution.windows, evolution.new_aggregates)
     for state, (_, arrays, partials) in zip(states.states, chain.from_iterable(groups), strict=True):
         if arrays:
-            state.continue_from(arrays, partials, evolution.windows)
+            state.continue_from(arrays, partials, evolution.windows, evolution.new_aggregates)
     return states
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from types import FunctionType
@@ -60,6 +60,16 @@ def fingerprint_query(
             **({KEYS: keys} if keys else {}),
         },
     }
+
+
+def describe_state(kinds: Iterable[str], slicing: str) -> Fingerprint:
+    """Return the part of a fingerprint that says what the state holds, and how it cuts slices.
+
+    >>> describe_state(["slices", "rows"], "auto")
+    {'state': 'slices, rows, auto'}
+    """
+    named = ", ".join(sorted(kinds, reverse=True))
+    return {"state": named if named == "rows" else f"{named}, {slicing}"}
 
 
 def changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

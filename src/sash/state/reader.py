@@ -17,6 +17,7 @@ from typing import Unpack
 
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.columns.read_column import readable
 from sash.engine.assemble import CHANGE
 from sash.engine.executors.bind import compile_ahead
@@ -25,7 +26,9 @@ from sash.engine.stream_plan import stream_plan
 from sash.options import ReaderOptions, read_options
 from sash.plan.query_spec import QuerySpec
 from sash.state.codec import as_schema
+from sash.state.erased_keys import erased_keys, is_among
 from sash.state.key_epochs import read_forget
+from sash.state.key_states import KeyStates, key_layout
 from sash.state.late_rows import LateRows, check_late
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
 from sash.state.window_states import WindowStates
@@ -63,7 +66,13 @@ class Stream:
         self.empty = prepared.no_rows
         self.mode = mode
         self.watermark = make_watermark(prepared, mode, order, late, self.late_rows)
+        self.layout = key_layout(prepared, forgets) if options["emit"] == "state" else None
+        """The layout of the states of keys; None if the stream emits results."""
         self.states = WindowStates(prepared, mode, order, forgets)
+        if self.layout is not None:
+            self.states = KeyStates(prepared, self.layout, forgets)
+        self.erased = erased_keys(prepared.query, options["erase"], prepared.schema)
+        """Keys whose rows are dropped."""
         self.due = FOREVER
         """The earliest watermark at which the state emits something."""
 
@@ -79,6 +88,9 @@ class Stream:
 
     def add(self, table: pa.Table) -> pa.Table:
         """Add rows. Return the results that are complete now."""
+        if self.erased is not None:
+            table = table.filter(as_arrow(~is_among(table, self.erased, self.prepared.query.by)))
+            self.states.erase(self.erased)
         results = pa.concat_tables(
             [self.states.advance(batch) for batch in self.watermark.split(table)], promote_options="permissive"
         )
@@ -86,10 +98,23 @@ class Stream:
         self.due = FOREVER if time is None else self.states.due(self.watermark.after(NEVER))
         return self.late_rows.beside(results)
 
+    def start_at(self, watermark: int, newest: int) -> None:
+        """Continue at a watermark, after rows up to a time. The states are those of this watermark."""
+        self.watermark.start_at(watermark, newest)
+        if self.prepared.time is not None:
+            self.due = self.states.due(self.watermark.after(NEVER))
+
+    def emit_all(self) -> None:
+        """Emit the states of all keys with the next micro-batch, if the stream emits states: no store has those of a history."""
+        self.states.emit_all()
+
+    def close(self) -> None:
+        """Do what remains when the input has ended and all results are read: by default nothing."""
+
     def may_wait(self, rows: pa.Table) -> bool:
         """Return whether no result is due with these rows, so that they can wait for more."""
         time = self.prepared.time
-        if self.mode == "update" or time is None:
+        if self.mode == "update" or self.layout is not None or time is None:
             return False
         times = time.read(rows[time.name])
         if not len(times):
@@ -164,14 +189,20 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
         if pa.null() not in table.schema.types:  # a column of nulls has no type yet: read on
             break
     whole = pa.unify_schemas([table.schema for table in first] or [_visible(stream, stream.finish()).schema])
-    batches = (batch for table in chain(first, tables) for batch in as_schema(table, whole).to_batches() if len(batch))
-    return pa.RecordBatchReader.from_batches(whole, batches)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for table in chain(first, tables):
+            yield from (batch for batch in as_schema(table, whole).to_batches() if len(batch))
+        stream.close()
+
+    return pa.RecordBatchReader.from_batches(whole, batches())
 
 
 def _visible(stream: Stream, results: pa.Table) -> pa.Table:
     """Return results without the computed columns of input rows."""
     query = stream.prepared.query
-    return results.drop_columns([str(name) for name in query.computed]) if query.per_row and query.computed else results
+    computed = [str(name) for name in query.computed if name in results.column_names]
+    return results.drop_columns(computed) if query.per_row and computed else results
 
 
 def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:

@@ -62,16 +62,16 @@ def like(state: StreamState, new_state: Callable[[], StreamState], described: li
 
 def join_states(new_state: Callable[[], StreamState], pieces: Iterable[bytes], fingerprint: Fingerprint) -> StreamState:
     """Return the state of all keys of some pieces, which have different keys."""
-    whole: StreamState | None = None
+    states = []
     for piece in pieces:
-        other = new_state()
-        other.decode(piece, fingerprint)
-        if whole is None:
-            whole = other
-        else:
-            whole.absorb(other)
-    assert whole is not None
-    return whole
+        state = new_state()
+        state.decode(piece, fingerprint)
+        states.append(state)
+    while len(states) > 1:  # two by two, so that each is copied a few times
+        for ours, theirs in zip(states[::2], states[1::2], strict=False):
+            ours.absorb(theirs)
+        states = states[::2]
+    return states[0]
 
 
 def agree(descriptions: Sequence[list[Any] | None]) -> list[Any] | None:

@@ -16,7 +16,7 @@ from sash.engine.assemble import (
     with_changes,
     with_input_rows,
 )
-from sash.engine.evaluate import Evaluated, evaluate
+from sash.engine.evaluate import Block, Evaluated, Memories, evaluate
 from sash.engine.row_block import RowBlock
 from sash.state.codec import as_schema
 from sash.state.key_epochs import KeyEpochs, first_end, split_epochs
@@ -36,6 +36,10 @@ class RowState(StoredItems):
         due = first_due(self.prepared, times, self.sizes, self.done, now)
         return due if self.forget is None else min(due, first_end(times, self.sizes, self.forget))
 
+    def block(self) -> Block:
+        """Return the rows."""
+        return self.prepared.block(self.rows, self.dropped)
+
     def preload(self, rows: pa.Table) -> None:
         """Store rows of one key as context, before the first micro-batch."""
         self.rows = pa.concat_tables([self.rows, as_schema(rows, self.rows.schema)])
@@ -50,20 +54,35 @@ class RowState(StoredItems):
         table = pa.concat_tables([self.rows, as_schema(batch.table, self.rows.schema)])
         epochs = split_epochs(prepared.block(table, self.dropped), self.forget, batch.watermark)
         block, span = epochs.block, self._span(epochs, batch)
-        evaluated = evaluate(prepared, block, span, self._memory(epochs))
-        evaluated = self.known.known_results(prepared, block, span, evaluated)
-        if prepared.plan.per_row:
-            results = with_input_rows(prepared, block, span, evaluated)
-        else:
-            results = in_order_of_time(join_windows(prepared, [window_tables(prepared, block, evaluated)]))
-        if self.update:
-            results = with_changes(prepared, prepared.block(self.rows), block, results)
+        evaluated = self._evaluate(block, span, self._memory(epochs))
+        results = prepared.no_rows if self.for_lookup else self._results(block, span, evaluated)
         keep = self._keep(block, span, evaluated)
         if batch.by_keys:
             keep[:-1] = block.firsts[1:-1]  # no more rows of these keys arrive
         self._retain(epochs, span, evaluated, keep)
         self._count_forgotten(epochs, batch)
         return results
+
+    def _evaluate(self, block: Block, span: Span, memory: Memories | None = None) -> Evaluated:
+        """Evaluate the windows of a block; for lookups without results, and with what the window of a point may need among what is kept."""
+        if not self.for_lookup:
+            return evaluate(self.prepared, block, span, memory)
+        evaluated = evaluate(self.prepared.with_passes(()), block, span, memory)
+        keep = {}
+        for name, first in evaluated.keep.items():
+            frame = self._windows[name].frame
+            keep[name] = np.maximum(first - frame.rows_of_points, block.firsts[:-1])
+        return replace(evaluated, keep=keep)
+
+    def _results(self, block: RowBlock, span: Span, evaluated: Evaluated) -> pa.Table:
+        """Return the results that are complete."""
+        prepared = self.prepared
+        evaluated = self.known.known_results(prepared, block, span, evaluated)
+        if prepared.plan.per_row:
+            results = with_input_rows(prepared, block, span, evaluated)
+        else:
+            results = in_order_of_time(join_windows(prepared, [window_tables(prepared, block, evaluated)]))
+        return with_changes(prepared, prepared.block(self.rows), block, results) if self.update else results
 
     def _count_forgotten(self, epochs: KeyEpochs, batch: MicroBatch) -> None:
         """Count the epochs that have ended; those that end with the stream are not forgotten."""
@@ -110,7 +129,7 @@ class RowState(StoredItems):
         The memory of windows is stored by key, and a key exists only if it has rows. So the newest row stays if a window
         remembers something.
         """
-        keep = block.firsts[:-1] + span.final
+        keep: Ints = block.firsts[:-1] + span.final
         if self.forget is not None:
             keep = np.maximum(block.firsts[:-1], keep - 1)
         for needed in evaluated.keep.values():

@@ -49,6 +49,10 @@ class SliceState(StoredItems):
         last_times = None if slices is None else slices.last_times
         return first_due(self.prepared, times, sizes, np.zeros_like(sizes), now, last_times)
 
+    def block(self) -> SliceBlock:
+        """Return the slices."""
+        return cut(self.prepared, self.prepared.empty_block()) if self.slices is None else self.slices
+
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
@@ -70,7 +74,13 @@ class SliceState(StoredItems):
         changed = np.ones(len(slices), np.bool_) if slices.origins is None else slices.origins < 0
         return replace(span, now=np.full_like(span.now, FOREVER), changed=changed)
 
-    def continue_from(self, arrays: Arrays, stored_parts: Sequence[Any], kept: Collection[str]) -> None:  # noqa: ARG002 — slices have no memory
+    def continue_from(
+        self,
+        arrays: Arrays,
+        stored_parts: Sequence[Any],
+        kept: Collection[str],  # noqa: ARG002 — slices have no memory
+        new: Collection[str] = (),  # noqa: ARG002 — what is new has a state of its own
+    ) -> None:
         """Continue from the arrays of a state of another query: its slices, or its rows."""
         rows, slices = rows_and_slices(arrays)
         if "rows" in rows:
@@ -78,6 +88,10 @@ class SliceState(StoredItems):
         else:
             self.from_arrays(as_slices(carry_partials(self.prepared, slices, stored_parts)))
             self.is_too_fine = True
+
+    def add_rows(self, rows: pa.Table) -> None:
+        """Add rows in any order, without results."""
+        self.slices = self._add(rows)
 
     def _add(self, rows: pa.Table) -> SliceBlock:
         """Return the stored slices together with those of new rows."""

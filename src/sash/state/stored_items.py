@@ -3,7 +3,7 @@
     rows      ●●●●●●●●●●●●●●│●●●●●●●●●
     slices    ├───┼─────────┤ rows
 
-What is stored of the rows that have arrived is the policy of a subclass: RowState, SliceState or PrefixState. Here is what follows from the
+What is stored of the rows that have arrived is the policy of a subclass: RowState, SliceState or TailState. Here is what follows from the
 items alone: their keys, how many they are, their arrays, and how they are split and joined by key.
 """
 
@@ -20,13 +20,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow
+from sash.engine.evaluate import Block
 from sash.engine.group_ids import number_keys
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.slice_block import SliceBlock, concat_by_key
+from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
 from sash.kernels.fused_partial import shape_from
-from sash.state.carried_partials import carry_partials
+from sash.state.carried_partials import carry_partials, check_new_parts
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.known_since import ALWAYS
 from sash.state.state_log import Origins, as_slices, diff_group, rows_and_slices
@@ -48,7 +50,8 @@ class StoredItems:
 
     With `update`, windows are emitted whenever a row changes them, rather than once when they are final. `rows_before` is the
     number of rows that each key had before the stream begins, for windows that count rows. With `forget`, in ticks, the newest row
-    of each key that windows have seen is stored, so that the end of its epoch is known (see `key_epochs.py`).
+    of each key that windows have seen is stored, so that the end of its epoch is known (see `key_epochs.py`). If it is `for_lookup`, it
+    stores what windows need that end at any time from the watermark on, and has no results.
     """
 
     stores_rows: ClassVar[bool] = True
@@ -57,6 +60,7 @@ class StoredItems:
     update: bool = False
     rows_before: int = 0
     forget: int | None = None
+    for_lookup: bool = False
 
     def __post_init__(self) -> None:
         """Start empty."""
@@ -82,8 +86,16 @@ class StoredItems:
         """Add a micro-batch. Return the results that are complete with it."""
         raise NotImplementedError
 
+    def add_rows(self, rows: pa.Table) -> None:
+        """Add rows in any order, without results. Only for states that store slices alone."""
+        raise NotImplementedError
+
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
+        raise NotImplementedError
+
+    def block(self) -> Block:
+        """Return all that is stored, by key and time, as `evaluate` reads it: for frames that end at or after the watermark."""
         raise NotImplementedError
 
     @property
@@ -183,10 +195,13 @@ class StoredItems:
                     self.memory[name][part] = window.memory.decode(rows[f"memory {name} {part}"])
         self.slices = slices_from_arrays(self.prepared, slices) if slices else None
 
-    def continue_from(self, arrays: Arrays, stored_parts: Sequence[Any], kept: Collection[str]) -> None:
+    def continue_from(
+        self, arrays: Arrays, stored_parts: Sequence[Any], kept: Collection[str], new: Collection[str] = ()
+    ) -> None:
         """Continue from the arrays of a state of another query, which may have other columns and partials.
 
-        `stored_parts` are the parts of its partials, and `kept` the windows whose memory stays.
+        `stored_parts` are the parts of its partials, `kept` the windows whose memory stays, and `new` the aggregates that it does not have.
+        Raise ValueError if it has slices in place of what this state needs.
         """
         rows, slices = rows_and_slices(arrays)
         if "rows" not in rows:
@@ -196,8 +211,23 @@ class StoredItems:
             if name not in kept:
                 memory = window.memory.new(len(rows["sizes"]))
                 rows |= {f"memory {name} {part}": window.memory.encode(values) for part, values in memory.items()}
-        carried = carry_partials(self.prepared, slices, stored_parts) if slices and self.stores_partials else {}
+        carried: Arrays = {}
+        if slices:
+            self.check_slices(kept, new)
+            carried = carry_partials(self.prepared, slices, stored_parts, new) if self.stores_partials else {}
         self.from_arrays(rows | as_slices(carried))
+
+    def check_slices(self, kept: Collection[str], new: Collection[str]) -> None:
+        """Raise ValueError if this state cannot go on with slices in place of older rows: it needs these rows, or other partials."""
+        if self.stores_partials:
+            check_new_parts(self.prepared, new)
+            return
+        for name, window in self._windows.items():
+            if name in kept and window.frame is not None and window.frame.begins_at_edges(self.prepared.unit):
+                raise ValueError(
+                    f"evolve=True: the checkpoint holds slices in place of the older rows of window {name!r}, but the changed query needs "
+                    f"these rows: {stream_plan(self.prepared).why_rows}. Leave this change out, or use a new checkpoint."
+                )
 
 
 def first_due(

@@ -22,6 +22,8 @@ from sash.kernels.array_codec import Arrays
 from sash.state.codec import encode_state
 from sash.state.evolve import StoredState, check_evolves, evolve, stored_state
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
+from sash.state.key_layout import KeyLayout
+from sash.state.key_states import KeyStates
 from sash.state.late_rows import LateRows
 from sash.state.state_log import encode_delta, read_log
 from sash.state.stored_items import StateSize
@@ -67,11 +69,14 @@ class StreamState:
         mode: str = "append",
         late_rows: LateRows | None = None,
         forget: Duration | None = None,
+        layout: KeyLayout | None = None,
     ) -> None:
         self.prepared = prepared
         self.late_rows = LateRows(prepared.query, prepared.schema) if late_rows is None else late_rows
         self.options = StateOptions(mode, forget)
         self.states = WindowStates(prepared, mode, forget=forget)
+        if layout is not None:  # it emits the states of keys
+            self.states = KeyStates(prepared, layout, forget)
         self.watermark = NEVER
         self.newest = NEVER
         """The time of the newest row so far."""
@@ -124,6 +129,15 @@ class StreamState:
         return Emitted(
             self.late_rows.beside(results), self.late_rows.count - counted, self.states.forgotten - forgotten
         )
+
+    def erase(self, keys: pa.Table) -> None:
+        """Delete the state of some keys. The state can be stored as a whole only, so that no delta has them."""
+        self.states.erase(keys)
+        self._before, self._arrays = None, None
+
+    def emit_all(self) -> None:
+        """Emit the states of all keys with the next micro-batch, if states are emitted: they come from elsewhere."""
+        self.states.emit_all()
 
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""

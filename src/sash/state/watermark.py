@@ -56,6 +56,14 @@ class MicroBatch:
 class Watermark:
     """Makes micro-batches of rows, without late rows."""
 
+    watermark: int = NEVER
+    """The watermark now; NEVER for those that do not follow times."""
+    seen: int = NEVER
+    """The time of the newest row so far."""
+
+    def start_at(self, watermark: int, seen: int) -> None:
+        """Continue from the watermark of another stream. It never goes back."""
+
     def split(self, table: pa.Table) -> list[MicroBatch]:
         """Return the micro-batches of rows that arrived together; mostly one."""
         raise NotImplementedError
@@ -86,13 +94,18 @@ class EventTimeWatermark(Watermark):
         self.time = prepared.time
         self.lateness = lateness
         self.strict = strict
-        self.seen = NEVER
-        self.watermark = NEVER
+        self.first = NEVER
+        """The watermark at which the stream starts."""
+
+    def start_at(self, watermark: int, seen: int) -> None:
+        """Continue from the watermark of another stream. It never goes back."""
+        self.watermark = self.first = watermark
+        self.seen = seen
 
     def after(self, newest: int) -> int:
         """Return the watermark after rows up to a time."""
         seen = max(self.seen, newest)
-        return NEVER if seen == NEVER else max(seen - self.lateness, NEVER)
+        return self.first if seen == NEVER else max(seen - self.lateness, self.first)
 
     def split(self, table: pa.Table) -> list[MicroBatch]:
         """Return micro-batches without late rows.
@@ -105,7 +118,7 @@ class EventTimeWatermark(Watermark):
             return [MicroBatch(table, self.watermark, self.watermark, marks=times)]
         self.prepared.check_times(times)
         newest = np.maximum.accumulate(np.concatenate([np.array([self.seen], np.int64), times]))
-        marks = np.where(newest == NEVER, NEVER, newest - self.lateness)
+        marks = np.maximum(np.where(newest == NEVER, NEVER, newest - self.lateness), self.first)
         late_from = stream_plan(self.prepared).late_from(times)
         late = late_from <= marks[:-1]
         missed = stream_plan(self.prepared).missed_from(times) <= marks[:-1]

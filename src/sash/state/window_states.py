@@ -1,4 +1,4 @@
-"""WindowStates: the state of all windows of a query, one RowState, SliceState or PrefixState for each group with the same late rows.
+"""WindowStates: the state of all windows of a query, one RowState, SliceState or TailState for each group with the same late rows.
 
 A row may be late for one window and in time for another. Windows of one group can share a state: periodic windows, because each
 emits only what ends after the watermark; windows that follow the order of rows, because the same rows are late for all. A session
@@ -24,13 +24,14 @@ from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
 from sash.state.carried_partials import parts_of
+from sash.state.erased_keys import is_among
 from sash.state.handover import Handover, StateOf, advance, describe, part_of, read_description
 from sash.state.key_epochs import keeps_forever
-from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.state_log import arrays_by_group
 from sash.state.stored_items import StateSize, StoredItems
+from sash.state.tail_state import TailState
 from sash.state.watermark import MicroBatch
 
 WINDOWS = "windows"
@@ -55,6 +56,8 @@ class WindowStates:
         order: str = "time",
         forget: Duration | None = None,
         evolved: Sequence[Sequence[StateOf]] | None = None,
+        *,
+        for_lookup: bool = False,
     ) -> None:
         """`evolved` says of what the states of each group are, if that does not follow from the query."""
         # Keys one after the other, or rows without a time, are never late: all windows share one state.
@@ -64,7 +67,7 @@ class WindowStates:
         groups = stream_plan(prepared).groups if has_late_rows else [prepared]
         self._plain = [describe([StateOf(list(group.query.windows), list(group.query.aggregates))]) for group in groups]
         if evolved is None:
-            self.groups = [Handover([new_state(group, mode, order, forget)]) for group in groups]
+            self.groups = [Handover([new_state(group, mode, order, forget, for_lookup=for_lookup)]) for group in groups]
         else:
             self.groups = [
                 Handover([_known_since(new_state(part_of(prepared, of), mode, order, forget), of) for of in states])
@@ -121,6 +124,15 @@ class WindowStates:
         deleted = pc.equal(together[CHANGE], "delete")
         return pa.concat_tables([together.filter(deleted), together.filter(pc.invert(deleted))])
 
+    def emit_all(self) -> None:
+        """Emit the states of all keys with the next micro-batch; only where states are emitted in place of results."""
+
+    def erase(self, keys: pa.Table) -> None:
+        """Delete the state of some keys."""
+        by = self.prepared.query.by
+        for group in self.groups:
+            group.states = [state.selected([~is_among(own, keys, by) for own in state.keys]) for state in group.states]
+
     @property
     def described(self) -> list[Any] | None:
         """Of what the states of each group are, as JSON; None if that follows from the query."""
@@ -167,19 +179,21 @@ def arrays_of(states: Sequence[StoredItems]) -> Arrays:
     return arrays
 
 
-def new_state(prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None) -> StoredItems:
-    """Return an empty state: of slices or of prefixes if that is possible, or else of rows.
+def new_state(
+    prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None, *, for_lookup: bool = False
+) -> StoredItems:
+    """Return an empty state: of slices, or of slices and the rows after them, if that is possible, or else of rows.
 
-    Keys are forgotten where windows would need them forever.
+    Keys are forgotten where windows would need them forever. `for_lookup` is as in `StoredItems`.
     """
     update = mode == "update"
     ticks = forget.in_ticks(prepared.unit) if forget is not None and keeps_forever(prepared) else None
     if order == "time" and prepared.time is not None:
         if stream_plan(prepared).stores_slices:
             return SliceState(prepared, update)
-        if stream_plan(prepared).stores_prefixes:
-            return PrefixState(prepared, forget=ticks)
-    return RowState(prepared, update, forget=ticks)
+        if stream_plan(prepared).stores_tails:
+            return TailState(prepared, forget=ticks, for_lookup=for_lookup)
+    return RowState(prepared, update, forget=ticks, for_lookup=for_lookup)
 
 
 def _known_since(state: StoredItems, of: StateOf) -> StoredItems:

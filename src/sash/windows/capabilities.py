@@ -159,20 +159,23 @@ class Frame(NamedTuple):
     two multiples; None if frames begin anywhere."""
     width: Callable[[TimeUnit], int | None] = _unknown
     """Returns how far apart its rows may be, in ticks; None if there is no limit, so that a key needs state forever."""
+    rows_of_points: int = 0
+    """How many rows more than the frame of the next row the frame of a point may hold: a point is no row of its own frame."""
     ready: Callable[[Items], Ints] = lambda items: items.span.final
     """Returns how many items of each key have results now: fewer than are final if it looks ahead."""
     needed_from: Callable[[Items], Ints] = lambda items: items.firsts[:-1]
     """Returns by key the first item that the frame of a point at or after the newest item may hold."""
     held: Callable[[Items], Ints] | None = None
-    """Returns for each key the first item that some later frame does not hold: one partial can stand for the items before.
+    """Returns for each key the first item that some later frame ends before: later frames hold all earlier items from their begin on.
 
-    None unless the frame grows.
+    Items may be slices then, of rows that no later frame tells apart. None if its bounds follow from single rows.
     """
+    grows: bool = False
+    """Whether it begins with the first row of the key, and ends with the row or before it, so that one partial can stand for older rows."""
 
-    @property
-    def grows(self) -> bool:
-        """Whether it begins with the first row of the key, and ends with the row or before it."""
-        return self.held is not None
+    def begins_at_edges(self, unit: TimeUnit) -> bool:
+        """Return whether no frame begins between two edges, which are known from ticks: slices can stand for older rows."""
+        return self.held is not None and (self.grows or self.begin_edges(unit) is not None)
 
 
 def frame_around(
@@ -180,13 +183,14 @@ def frame_around(
 ) -> Frame:
     """Return a frame between two distances from its row; None without limit on a side. `more` is what else it tells."""
     looks_ahead = after is None or after > 0
-    if before is not None or looks_ahead or exclude:
+    grows = before is None and not looks_ahead and not exclude
+    if exclude or after is None:
         more["held"] = None
     no_labels = "excludes rows, and labels do not count as rows" if exclude else ""
     # A frame that goes back has no limit that is known from ticks alone.
     has_limit = before is not None and not looks_ahead and not more.get("goes_back")
     split = TimeSplit(reach, begin_zones) if has_limit else None
-    return Frame(looks_ahead, after is None, bool(exclude), no_labels, split, reach=reach, **more)
+    return Frame(looks_ahead, after is None, bool(exclude), no_labels, split, reach=reach, grows=grows, **more)
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------

@@ -209,7 +209,8 @@ class TailClock(Clock):
         if not len(times):
             return next_rows
         # Before the first time or after the last, nothing changes; so NEVER and FOREVER leave room for differences.
-        low, high = int(times.min()), int(times.max()) + window.extent(items.unit)
+        # One tick after the extent, a row at an edge is out of reach, too.
+        low, high = int(times.min()), int(times.max()) + window.extent(items.unit) + 1
         reached = np.clip(first_later(times, firsts, span.final, span.now), low, high)
         oldest = search_in_keys(times, firsts, self._begin_times(window, reached, items.unit), np.ones_like(reached))
         keep: Ints = np.minimum(np.where(span.now == FOREVER, next_rows, oldest), next_rows)

@@ -177,7 +177,7 @@ class RowFrame(Window):
         >>> RowFrame(3).bounds(items, {}, None).begins.tolist()
         [0, 0, 0, 1]
         """
-        assert self.after is not None  # `time_split` and `grows` offer slices only to frames that do not look ahead
+        assert self.after is not None  # it has `time_split` and `held` only if it does not look ahead
         span, firsts = items.span, items.firsts[:-1]
         rows = np.concatenate([np.zeros(1, np.int64), np.cumsum(row_counts)])  # before each item
         counts = span.final - span.done
@@ -198,8 +198,11 @@ class RowFrame(Window):
     @cached_property
     def frame(self) -> Frame:
         """The window of a row."""
-        more: dict[str, Any] = {"ready": self._ready, "held": self._held, "needed_from": self._needed_from}
+        looks_ahead = self.after is None or self.after > 0
+        more: dict[str, Any] = {"ready": self._ready, "needed_from": self._needed_from}
+        more["held"] = None if looks_ahead else self._held
         more["reads_times"] = bool(self.exclude)  # of peers
+        more["rows_of_points"] = int(self.before is not None)
         sides = (self.before, self.after)
         if not self.exclude:
             more |= {

@@ -5,6 +5,7 @@ Spark passes rows to and from a stateful operator one by one. A blob holds thous
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,27 +25,33 @@ ROWS, RESULTS = "sash_rows", "sash_results"
 PACKED = f"{GROUP} int, {ROWS} binary"
 GUARD = -1
 """A group of its own, which every task with rows sends an empty blob: its state has the fingerprint of the query."""
+ERASED = b"erased"
+"""In the metadata of a blob: it has keys to erase in place of rows."""
 BUCKETS = b"buckets"
 """The number of buckets, in the metadata of the blob for the guard."""
 MOST_BYTES = 1 << 25
 """Rows of about this many bytes are sorted by bucket at once."""
+SIZE = struct.Struct("<Q")
 RESULT_ROWS = 100_000
 """Results go to Spark in batches of at most this many rows."""
 
 
 def packing(
-    names: list[str], title: str, count_buckets: Callable[[], int]
+    names: list[str], title: str, count_buckets: Callable[[], int], erased: pa.Table | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that Spark calls with rows whose columns have these names, for the query with this title.
 
-    A task calls `count_buckets` when its rows arrive: only then is it known how many tasks with state the stream has.
+    `erased` are keys to erase, with their hashes. A task calls `count_buckets` when its rows arrive: only then is it known how many tasks with state the stream has.
     """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with marked_errors():
             named = (batch.rename_columns(names) for batch in batches if len(batch))
             for table in gather(named, MOST_BYTES):
-                yield pack_rows(table, count_buckets())
+                buckets = count_buckets()
+                yield pack_rows(table, buckets)
+                if erased is not None:
+                    yield pack_erased(erased, buckets)
 
     return titled(pack, f"rows of {title}")
 
@@ -75,9 +82,32 @@ def pack_rows(table: pa.Table, buckets: int) -> pa.RecordBatch:
     )
 
 
+def pack_erased(keys: pa.Table, buckets: int) -> pa.RecordBatch:
+    """Return keys to erase as one blob per bucket."""
+    packed = pack_rows(keys, buckets)
+    blobs = [read_table(blob.as_buffer()).replace_schema_metadata({ERASED: ""}) for blob in packed[ROWS][1:]]
+    return pa.record_batch({GROUP: packed[GROUP][1:], ROWS: binary_array(list(map(table_bytes, blobs)), pa.binary())})
+
+
 def bucket_places(hashes: npt.NDArray[Any], buckets: int) -> Ints:
     """Return the places of the buckets that keys are in, from the last 32 bits of their hashes."""
     return hashes.astype(np.int64) % buckets
+
+
+def pack_state(state: bytes) -> bytes:
+    """Return a state on its way to its bucket, compressed.
+
+    >>> unpack_state(pack_state(b"state"))
+    b'state'
+    """
+    packed: bytes = SIZE.pack(len(state)) + pa.compress(state, "zstd", asbytes=True)
+    return packed
+
+
+def unpack_state(packed: bytes) -> bytes:
+    """Return the state from `pack_state`."""
+    raw: bytes = pa.decompress(memoryview(packed)[SIZE.size :], *SIZE.unpack_from(packed), "zstd", asbytes=True)
+    return raw
 
 
 def unpacking(title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

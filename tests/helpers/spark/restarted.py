@@ -55,7 +55,7 @@ class Stream:
 
     def options(self, form: str) -> dict[str, Any]:
         """Return how the query is run."""
-        return {"buckets": 3, "types": self.types, "compiled": form == "compiled"}
+        return {"buckets": 3, "types": self.types, "compiled": {"compiled": True, "interpreted": False}.get(form)}
 
     def source(self, spark: SparkSession, rows: int) -> DataFrame:
         """Return the readings."""
@@ -71,6 +71,15 @@ STREAMS = {
         sash.Query({"peak": agg.max("load"), "chain": chain("load")}, window.rows(20), by=("house", "plug"), time="ts"),
         types={"chain": "bigint"},
     ),
+    "tails": Stream(
+        sash.Query(
+            {**LOADS, "chain": chain("work")},
+            {"tail": window.time("6m", tail="2m"), "near": window.time("30s"), "all": window.expanding()},
+            by=("house", "household"),
+            time="ts",
+        ),
+        types={"chain": "bigint"},
+    ),
     "sessions": Stream(
         sash.Query(
             {"n": agg.count(), "work": agg.last("work")}, window.session("90s"), by=("house", "plug"), time="ts"
@@ -79,7 +88,7 @@ STREAMS = {
     ),
     "late": Stream(SLIDING, delay="30 seconds"),
 }
-"""State of slices, of rows, of sessions; and a watermark that drops late rows."""
+"""State of slices, of rows, of slices and the rows after them, of sessions; and a watermark that drops late rows."""
 
 
 def write(table: pa.Table, path: Path) -> None:

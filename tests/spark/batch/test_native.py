@@ -167,6 +167,19 @@ def test_results_of_frames_are_those_of_buckets(frame: DataFrame) -> None:
         assert re.search("─ spark +native: ", str(query.explain(frame))), name
 
 
+@pytest.mark.parametrize("rows", [1, 7, 30_000, 40_000])
+def test_means_of_large_integers_are_exact(spark: SparkSession, rows: int) -> None:
+    """Spark's avg adds floats. Up to 32,768 rows one sum has the low halves and the count; 2³¹ - 1 has the largest low half."""
+    large = [2**63 - 1, -(2**63), 2**53 + 1, -1, None, 2**32 - 1, 2**62 + 3, None, None, 1, -(2**53) - 1, 0]
+    values = [large[number * 5 % len(large)] if number % 60 < 40 else None for number in range(240)]
+    frame = spark.createDataFrame(list(enumerate(values)), "id int, big bigint").selectExpr("*", "id % 2 AS k")
+    query = sash.Query({"mean": agg.mean("big"), "n": agg.count("big")}, window.rows(rows), by="k", time="id")
+    means = {row["id"]: (row["mean"], row["n"]) for row in query.run(frame, strategy="native").collect()}
+    for number in range(len(values)):
+        held = [value for value in values[number % 2 : number + 1 : 2][-rows:] if value is not None]
+        assert means[number] == (float(sum(held)) / len(held) if held else None, len(held)), number
+
+
 def test_several_frames_and_computed_columns(frame: DataFrame) -> None:
     query = sash.Query(
         {"twice": agg.sum(sash.expr("i * 2")), "large": agg.count("i", where="i > 5")},
@@ -322,7 +335,8 @@ def test_a_refusal_names_all_reasons(frame: DataFrame) -> None:
 
 def test_results_may_have_names_of_columns(frame: DataFrame) -> None:
     """Those of the input and of partials; names that Sash needs for itself leave the query to Python."""
-    names = {"i": agg.max("x"), "x": agg.arg_max("big", "i"), "max of big, key 0": agg.count()}
+    names = {"i": agg.max("x"), "x": agg.arg_max("big", "i")}
+    names |= {"max of big, small key": agg.count(), "max of big, large key": agg.min("x")}
     query = sash.Query(names, window.tumbling("1m"), by="k", time="ts", order_by=())
     rows = frame.dropDuplicates(["k", "ts"]).localCheckpoint()
     assert_same(query.run(rows, strategy="native"), query.run(rows, strategy="buckets"))

@@ -23,9 +23,10 @@ from sash import agg, window
 from sash.durations import read_duration
 from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
+from sash.spark import COUNTED
 from sash.spark.streaming import shards as shards_module
 from sash.spark.streaming import state_cache
-from sash.spark.streaming.bucket import defer
+from sash.spark.streaming.bucket import COUNTS, defer
 from sash.spark.streaming.checkpoint import describe_bucket
 from sash.spark.streaming.shards import (
     LOG,
@@ -100,7 +101,8 @@ class Stream:
         self.task = StreamTask(worker=worker, schema=SCHEMA, fingerprint=fingerprint, **options)
         self.tester = TwsTester(defer(self.task), timeMode="EventTime", eventTimeExtractor=lambda _: 1 << 62)
         self.tester._currentProcessingTimeMs = CLOCK
-        self.answered: list[Row] = []
+        self.answered: list[dict[str, int]] = []
+        """What was counted in each row that was emitted."""
         self.newest = 0
 
     def batch(self, table: pa.Table) -> list[dict[str, Any]]:
@@ -118,7 +120,7 @@ class Stream:
         return self._results(self.tester.setWatermark(int(BEGIN + minute * MINUTE) // 1000))
 
     def _results(self, given: list[Row]) -> list[dict[str, Any]]:
-        self.answered += given
+        self.answered += [dict(zip(COUNTED, row[COUNTS], strict=True)) for row in given]
         return results_of(given, self.task.worker.results)
 
     def counted(self, name: str) -> int:

@@ -20,6 +20,7 @@ from sash import agg, window
 from sash.options import SparkStreamOptions, read_options
 from sash.spark.streaming.shards import LOG
 from sash.spark.streaming.stream_query import StreamQuery
+from sash.state.declared_size import READ_AGAIN
 from sash.state.fingerprint import changes
 
 MINUTE = 60_000_000
@@ -163,19 +164,28 @@ def test_windows_are_given_once_when_the_watermark_has_passed(spark: SparkSessio
 
 @pytest.mark.full
 def test_open_windows_are_read_from_a_log(spark: SparkSession, tmp_path: Path) -> None:
-    source = Source(
-        spark, tmp_path, [[(f"k{key}", 1, key) for key in range(300)], [("k7", 2, 1), ("new", 2, 1)], [("k7", 3, 1)]]
-    )
+    spark.conf.set("spark.sql.shuffle.partitions", 1)
+    keys = [f"k{key}" for key in range(3_000)]
+    # The second micro-batch changes more than the head of a bucket holds, so that it is an entry of the log.
+    again = [(key, 2, 1) for key in keys[:1_500]]
+    source = Source(spark, tmp_path, [[(key, 1, 1) for key in keys], [*again, ("new", 2, 1)], [("k7", 3, 1)]])
     query = sash.Query(SUMS, window.time("4m", slide="2m"), by="k", time="ts")
     assert_as_batch(source, query)
     held = dicts(sash.spark.inspect_state(source.checkpoint))
+    assert_a_restart_reads_little(spark, source.checkpoint)
     log = spark.read.format("statestore").option("stateVarName", LOG).load(source.checkpoint)
     assert log.filter("user_map_key.number > 0").count() > 0
-    assert {row["key"]["k"]: row["slices"] for row in held} == {
-        **{f"k{key}": 1 for key in range(300)},
-        "k7": 2,
-        "new": 1,
-    }
+    assert {row["key"]["k"]: row["slices"] for row in held} == {**dict.fromkeys(keys, 1), "k7": 2, "new": 1}
+
+
+def assert_a_restart_reads_little(spark: SparkSession, checkpoint: str) -> None:
+    """As explanations promise: of each shard, a base and changes that are up to twice as large."""
+    log = spark.read.format("statestore").option("stateVarName", LOG).load(checkpoint)
+    sizes: dict[Any, dict[int, int]] = {}
+    for row in log.select("key", "user_map_key.*", "user_map_value").collect():
+        shard = sizes.setdefault((row["key"], row["shard"]), {})
+        shard[row["number"]] = row["user_map_value"]["size"]
+    assert all(sum(shard.values()) <= READ_AGAIN * shard[0] for shard in sizes.values())
 
 
 def longest(older: str, newer: str) -> str:
@@ -190,6 +200,36 @@ def test_rows_have_results_beside_all_their_columns(spark: SparkSession, tmp_pat
     query = sash.Query(aggregates, windows, by="k", time="ts", order_by="x")
     given = assert_as_batch(source, query, types={"own": "string"})
     assert all(row["tags"] == [row["k"] or "", "tag"] for row in given)
+
+
+def test_slices_stand_for_the_older_rows_of_windows_with_tails(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.shuffle.partitions", 2)
+    batches: list[list[Made]] = [[("ab"[row % 2], 10 * number + row, row) for row in range(10)] for number in range(4)]
+    source = Source(spark, tmp_path, batches[:2])
+    windows = {
+        "tail": window.time("12m", tail="4m"),
+        "left": window.time("20m", tail="5m", closed="left"),
+        "plain": window.time("2m"),
+        "all": window.expanding(),
+    }
+    aggregates = {**SUMS, "oldest": agg.first("x"), "peak": agg.max("v", where="x > 2")}
+    query = sash.Query(aggregates, windows, by="k", time="ts")
+    explained = " ".join(str(query.explain(source.stream())).replace("│", " ").split())
+    assert "state slices of older rows, and the rows after them; by bucket" in explained
+    assert "a stream stores up to 8 slices a key" in explained
+    source.run(query.run(source.stream(), buckets=3))
+    for batch in batches[2:]:
+        source.add(batch)
+    assert_as_batch(source, query)  # it continues from the checkpoint
+    held = {row["key"]["k"]: row for row in dicts(sash.spark.inspect_state(source.checkpoint))}
+    assert {key: (row["rows"] <= 4, 5 <= row["slices"] <= 10) for key, row in held.items()} == dict.fromkeys(
+        "ab", (True, True)
+    )
+    kept = {name: windows[name] for name in ("tail", "plain")}
+    other = sash.Query({**aggregates, "mid": agg.median("x")}, kept, by="k", time="ts")
+    source.add([("a", 60, 1)])
+    with pytest.raises(StreamingQueryException, match=r"needs these rows: mid needs all values"):
+        source.run(other.run(source.stream(), buckets=3, evolve=True))
 
 
 @pytest.mark.full

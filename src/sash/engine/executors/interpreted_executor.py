@@ -196,7 +196,7 @@ class InterpretedExecutor(Executor):
         """Return a column as Python objects; the values of an ordered dictionary as their ranks."""
         name = self.aggregates[0].named_columns[number]
         if self._categories(number) is None:
-            return self.block.objects(name, self._cast_to(self.prepared.schema.field(name).type))
+            return self.block.objects(name, self.cast_to(self.prepared.schema.field(name).type))
         column = self.block.coded(name, "ordered").column
         valid = unpack(column.bits, len(column))
         return [code if ok else None for code, ok in zip(column.values.tolist(), valid, strict=True)]
@@ -210,7 +210,7 @@ class InterpretedExecutor(Executor):
         is_ranked = plain_type(dtype) != dtype and dtype.ordered and self._innermost.coding.codes and not is_key
         return self.block.coded(name, "ordered").values if is_ranked else None
 
-    def _cast_to(self, dtype: pa.DataType) -> pa.DataType | None:
+    def cast_to(self, dtype: pa.DataType) -> pa.DataType | None:
         """Return the type that a column is cast to before it is read as Python objects; None for its own."""
         # Python compares and subtracts times of one zone by wall clock, which is wrong when clocks are set back.
         row = column_type(dtype)

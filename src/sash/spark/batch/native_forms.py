@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StructField
 
-from sash.aggregates.sql import NativeSql, literal, quote
+from sash.aggregates.sql import KnownWindow, NativeSql, literal, quote
 from sash.spark.batch.sql_slices import read_forms, ticks_sql
 from sash.windows.base import Cycle
 from sash.workers.own_columns import TICKS, WINDOW
@@ -24,19 +24,23 @@ LAST_TICK = (1 << 63) - 1
 
 def natives_of(source: SparkQuery) -> dict[str, NativeSql]:
     """Return how Spark computes each aggregate."""
-    forms = read_forms(source.query, source.prepared, _tumbling(source))
+    forms = read_forms(source.query, source.prepared, _known_window(source))
     assert not isinstance(forms, str), forms
     return {name: form.native for name, form in forms.items() if form.native is not None}
 
 
-def _tumbling(source: SparkQuery) -> tuple[int, str]:
-    """Return how long windows are and the time since the window of a row began, as `RowOrder` has them: zero if windows overlap."""
+def _known_window(source: SparkQuery) -> KnownWindow:
+    """Return what is known of the windows: the most rows of frames, or the length of windows that do not overlap."""
+    if source.query.per_row:
+        frames = [window.frame for window in source.query.windows.values()]
+        most = [frame.rows for frame in frames if frame is not None and frame.rows is not None]
+        return KnownWindow(rows=max(most) if len(most) == len(frames) else 0)
     cycle = cycle_and_gap(source)[0] if len(source.query.windows) == 1 else None
     if cycle is None or cycle.length != cycle.period:
-        return 0, ""
+        return KnownWindow()
     if source.has_slices:
-        return cycle.period, f"{TICKS} - {WINDOW}"
-    return cycle.period, f"pmod({TICKS} - {cycle.offset % cycle.period}L, {cycle.period}L)"
+        return KnownWindow(cycle.period, f"{TICKS} - {WINDOW}")
+    return KnownWindow(cycle.period, f"pmod({TICKS} - {cycle.offset % cycle.period}L, {cycle.period}L)")
 
 
 def inputs_of(natives: Mapping[str, NativeSql]) -> dict[str, str]:

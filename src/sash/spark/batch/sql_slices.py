@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
 
-from sash.aggregates.sql import EPOCH, SqlForm, quote, sql_form
+from sash.aggregates.sql import EPOCH, KnownWindow, SqlForm, quote, sql_form
 from sash.engine.prepare import Prepared
 from sash.plan.query_spec import QuerySpec
 from sash.plan.slicing import own_unit
@@ -115,8 +115,8 @@ def slice_sql(edges: Edges, ticks: str) -> str:
     return f"CASE WHEN {ticks} < {too_early} THEN {ticks} ELSE {latest} END"
 
 
-def read_forms(declared: QuerySpec, prepared: Prepared, window: tuple[int, str] = (0, "")) -> dict[str, SqlForm] | str:
-    """Return the SQL forms of the aggregates, over rows with their ticks, or why one has none; `window` is that of a `RowOrder`."""
+def read_forms(declared: QuerySpec, prepared: Prepared, window: KnownWindow | None = None) -> dict[str, SqlForm] | str:
+    """Return the SQL forms of the aggregates, over rows with their ticks, or why one has none; `window` is what is known of windows."""
     forms: dict[str, SqlForm] = {}
     for name, function in declared.aggregates.items():
         form = sql_form(name, function, prepared.schema, quote(TICKS), declared.order_by, window)

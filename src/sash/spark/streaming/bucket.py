@@ -12,7 +12,7 @@ unpickled, and Sash imported, when the first rows arrive.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming import stateful_processor as api
 
+from sash.columns.buffers import as_arrow
 from sash.columns.read_column import readable
 from sash.engine.bad_times import check_times, split_times
 from sash.spark import COUNTED
@@ -37,17 +38,25 @@ from sash.spark.streaming.shards import (
 )
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import as_schema, encode_state, read_state_header, read_table
+from sash.state.erased_keys import is_among
 from sash.state.evolve import StoredState, check_evolves
 from sash.state.fingerprint import changes, check_same_query
+from sash.state.history import check_length, split_overlap
 from sash.state.regroup import join_states
 from sash.state.stored_items import StateSize
 from sash.state.stream_state import Emitted, first_in_time
-from sash.workers.packing import BUCKETS, GUARD, ROWS
+from sash.workers.packing import BUCKETS, ERASED, GUARD, ROWS, unpack_state
 from sash.workers.result_arrays import as_emitted
 from sash.workers.worker_function import marked_errors
 
+NOT_EMITTED = 1
+"""When a shard from another checkpoint is due, in milliseconds, if no store has the states of its keys yet: at the first watermark."""
 STATES = "sash_states"
 """The column of the initial state: the states of parts of the keys of a bucket, as bytes."""
+OLDEST = "sash_oldest"
+"""The column of the initial state with the time of the oldest row of a history, in ticks."""
+COUNTS = "sash_counts"
+"""The column of what was counted, an array in the order of COUNTED."""
 
 
 @dataclass
@@ -65,20 +74,28 @@ class BucketProcessor:
             tables = [read_table(row[ROWS]) for row in rows]
             if key[0] == GUARD:
                 self._guard(int(tables[0].schema.metadata[BUCKETS]))
-            else:
-                yield from self._advance(key[0], pa.concat_tables(tables), times, None)
+                return
+            erased = [table for table in tables if ERASED in (table.schema.metadata or {})]
+            arrived = [table for table in tables if ERASED not in (table.schema.metadata or {})]
+            table = pa.concat_tables(arrived) if arrived else None
+            yield from self._advance(key[0], table, times, None, erased[0] if erased else None)
 
     def pass_time(self, key: Any, times: api.TimerValues, expired: int) -> Iterator[Row]:
         """Emit what is due in a bucket that may have no new rows, as a timer has expired."""
         with marked_errors():
             yield from self._advance(key[0], None, times, expired)
 
-    def start_from(self, key: Any, states: Iterable[Any]) -> None:
-        """Store the state of a bucket that comes from another checkpoint, before its first rows."""
+    def start_from(self, key: Any, initial: Mapping[str, Any]) -> None:
+        """Store the state of a bucket that comes from another checkpoint or from a history, before its first rows."""
+        task = self.task
         with marked_errors():
-            state = join_states(self.task.new_state, [bytes(piece) for piece in states], self.task.fingerprint)
+            if task.until is not None and not task.partial and OLDEST in initial:
+                check_length(task.prepared(), initial[OLDEST], task.until)
+            state = join_states(task.new_state, map(unpack_state, initial[STATES]), task.fingerprint)
             store = self._store(key[0])
             stored = store.store(Shard(), state)
+            if self.task.layout is not None:
+                stored = [shard if shard.token is None else shard._replace(due=NOT_EMITTED) for shard in stored]
             store.close(state.watermark, stored)
             self._set_timer(None, None, store.head.due)
 
@@ -98,10 +115,19 @@ class BucketProcessor:
                 task.new_state().evolve(StoredState({**then, "buckets": None}, {}, 0, 0), {**now, "buckets": None})
             else:
                 check_same_query(then, now)
+        elif task.until is not None and not task.starts:
+            raise ValueError(
+                "until= is where a history ends, but this checkpoint is new and has none. Pass history=, or leave until= out."
+            )
         self.state.update(compressed(encode_state({}, 0, now)))
 
     def _advance(
-        self, bucket: int, table: pa.Table | None, times: api.TimerValues, expired: int | None
+        self,
+        bucket: int,
+        table: pa.Table | None,
+        times: api.TimerValues,
+        expired: int | None,
+        erased: pa.Table | None = None,
     ) -> Iterator[Row]:
         """Yield the packed results of a bucket, for its new rows and the watermark: those of each shard that has some."""
         task, prepared = self.task, self.task.prepared()
@@ -109,27 +135,40 @@ class BucketProcessor:
         ticks, watermark = MILLISECOND // prepared.unit.tick, times.getCurrentWatermarkInMs()
         store = self._store(bucket)
         before = store.head
-        rows, arrived, bad_times = pa.Table.from_batches([], task.arriving), 0, 0
+        rows, arrived, bad_times, overlap = pa.Table.from_batches([], task.arriving), 0, 0, 0
         if table is not None:
             arrived, clock = len(table), times.getCurrentProcessingTimeInMs() * ticks
             rows, bad_times = self._good_rows(as_schema(readable(table), task.arriving), clock)
+            if task.until is not None and prepared.time is not None:
+                rows, overlap = split_overlap(rows, prepared.time, task.until)
+        if erased is not None:
+            rows = rows.filter(as_arrow(~is_among(rows, erased, task.worker.query.by)))
+        erased_of = [None] * len(before.shards) if erased is None else store.split_rows(erased)
         now = max(before.watermark, first_in_time(prepared, watermark * ticks))
         stored: list[Shard] = []
-        for shard, own in zip(before.shards, store.split_rows(rows), strict=True):
-            if not len(own) and (shard.due is None or shard.due > watermark):
+        for shard, own, keys in zip(before.shards, store.split_rows(rows), erased_of, strict=True):
+            if not len(own) and not keys and (shard.due is None or shard.due > watermark):
                 stored.append(shard)
                 continue
             state = store.load(shard)
+            if shard.due == NOT_EMITTED:
+                state.emit_all()
+            if keys:
+                state.erase(keys)
             emitted = state.advance(own, now)
             written = store.written
             stored += store.store(shard, state)
             counted = self._counted(emitted, state.size, store.written - written)
-            yield from self._rows(emitted.results, {**counted, "rows": arrived, "bad_times": bad_times})
-            arrived = bad_times = 0
+            yield from self._rows(
+                emitted.results, {**counted, "rows": arrived, "bad_times": bad_times, "overlap": overlap}
+            )
+            arrived = bad_times = overlap = 0
         store.close(now, stored)
+        if erased is not None:
+            store.remove_old_entries()
         self._set_timer(before.due, expired, store.head.due)
         if arrived:
-            yield from self._rows(None, {"rows": arrived, "bad_times": bad_times})
+            yield from self._rows(None, {"rows": arrived, "bad_times": bad_times, "overlap": overlap})
 
     def _counted(self, emitted: Emitted, size: StateSize, written: int) -> dict[str, int]:
         state = {"keys": size.keys, "slices": size.slices, "state_rows": size.rows, "state_bytes": written}
@@ -140,7 +179,7 @@ class BucketProcessor:
         parts = [] if results is None else list(self.task.worker.as_declared(results))
         for part in parts or [None]:
             emitted = as_emitted(self.task.worker.results, part)
-            yield Row(**emitted, **{name: counted.get(name, 0) for name in COUNTED})
+            yield Row(**emitted, **{COUNTS: [counted.get(name, 0) for name in COUNTED]})
             counted = {}
 
     def _good_rows(self, table: pa.Table, clock: int) -> tuple[pa.Table, int]:
@@ -195,8 +234,8 @@ def defer(task: StreamTask) -> api.StatefulProcessor:
             yield from self.in_worker().pass_time(key, timerValues, expiredTimerInfo.getExpiryTimeInMs())
 
         def handleInitialState(self, key: Any, initialState: Row, timerValues: api.TimerValues) -> None:  # noqa: N802, N803, ARG002
-            """Store the state of a bucket that comes from another checkpoint."""
-            self.in_worker().start_from(key, initialState[STATES])
+            """Store the state of a bucket that comes from another checkpoint or from a history."""
+            self.in_worker().start_from(key, initialState.asDict())
 
         def close(self) -> None:
             """Spark calls this at the end of a task; there is nothing to close."""

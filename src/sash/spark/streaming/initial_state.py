@@ -28,7 +28,7 @@ from sash.state.stream_state import StreamState
 from sash.state.window_states import WindowStates
 from sash.windows.base import NEVER
 from sash.workers.own_columns import GROUP
-from sash.workers.packing import bucket_places
+from sash.workers.packing import bucket_places, pack_state
 from sash.workers.spread import spread_out
 from sash.workers.worker_function import marked_errors
 
@@ -40,14 +40,11 @@ SUMMARY = "newest bigint, due bigint, described string"
 PIECES = f"{GROUP} int, {PIECE} binary"
 
 
-def initial_state(streaming: StreamQuery) -> GroupedData | None:
-    """Return the initial state of a stream; None if it starts from nothing.
+def state_of_checkpoint(streaming: StreamQuery, checkpoint: str) -> GroupedData:
+    """Return the state of an old checkpoint as the initial state of a stream.
 
     Raise ValueError if the old checkpoint has no state, belongs to a different query, or is not complete.
     """
-    checkpoint = streaming.options["state_from"]
-    if checkpoint is None:
-        return None
     spark, task = streaming.frame.sparkSession, streaming.task
     check_committed(spark, checkpoint)
     stored = only_operator(spark, checkpoint, "state_from=")
@@ -142,4 +139,5 @@ class Regrouping:
 
 
 def _piece(bucket: int, piece: bytes) -> pa.RecordBatch:
-    return pa.record_batch([pa.array([bucket], pa.int32()), pa.array([piece], pa.binary())], names=[GROUP, PIECE])
+    packed = pack_state(piece)
+    return pa.record_batch([pa.array([bucket], pa.int32()), pa.array([packed], pa.binary())], names=[GROUP, PIECE])

@@ -226,6 +226,15 @@ class BucketStore:
         self.head = Head(watermark, shards, self.task.fingerprint if is_empty else None, self.waiting)
         self.state.update(compressed(self.head.encode()))
 
+    def remove_old_entries(self) -> None:
+        """Remove all that the log holds besides the bases and deltas of the shards, so that no erased key is left in it."""
+        current = {
+            (shard.number, number) for shard in self.head.shards if shard.token for number in range(shard.entries + 1)
+        }
+        for shard, number in [tuple(key) for key in self.log.keys()]:  # noqa: SIM118 — a MapState is no dictionary
+            if (shard, number) not in current:
+                self.log.removeKey((shard, number))
+
     def _remove(self, shard: Shard) -> None:
         """Remove the base of a shard, and its copy. Its deltas are old from now on."""
         self.waiting.pop(shard.number, None)

@@ -14,18 +14,19 @@ NativeStream: a stream that Spark aggregates alone, with its own state; `strateg
 from __future__ import annotations
 
 import uuid
+from base64 import b64encode
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
-    BooleanType,
     LongType,
     StringType,
     StructField,
@@ -38,6 +39,7 @@ from sash.columns.read_column import readable_schema
 from sash.durations import TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
 from sash.engine.executors.bind import compile_ahead
+from sash.engine.prepare import prepare
 from sash.engine.stream_plan import stream_plan
 from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
@@ -53,17 +55,22 @@ from sash.spark.groups import hash_of, plain_names
 from sash.spark.local_session import ROCKSDB, STORE
 from sash.spark.private import tasks_with_state, watermark_delay, with_watermark_delay
 from sash.spark.spark_query import SparkQuery, read_schema
-from sash.spark.streaming.bucket import defer
-from sash.spark.streaming.initial_state import initial_state
+from sash.spark.streaming.bucket import COUNTS, defer
+from sash.spark.streaming.history_state import check_history, history_state, read_until_on_spark
+from sash.spark.streaming.initial_state import state_of_checkpoint
 from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
-from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
+from sash.state.erased_keys import erased_keys
+from sash.state.fingerprint import KEYS, Fingerprint, describe_state, fingerprint_query
+from sash.state.history import describe_history, text_of
 from sash.state.key_epochs import read_forget
+from sash.state.key_layout import KeyLayout
+from sash.state.key_states import HEADER, STATE, STATE_TIME, check_lookup, check_options, key_layout
 from sash.state.late_rows import LATE, check_late
 from sash.state.reader import check_mode, check_stream
 from sash.workers.own_columns import GROUP, HASH, TICKS
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
-from sash.workers.result_arrays import VALID, VALUES, array_names, fit_arrays
+from sash.workers.result_arrays import fit_arrays, null_bit, null_names, value_names
 
 OPERATOR_MODE = "append"
 """Spark only compares it with that of the checkpoint. It is the same for all modes, so that Sash reports a changed mode itself."""
@@ -77,10 +84,21 @@ MILLISECONDS = TimeUnit("lateness", 1_000_000)
 HELD = {
     "slices": "slices of open windows",
     "prefixes": "one partial for the older rows of each key, and the rows after them",
+    "tails": "slices of older rows, and the rows after them",
     "rows": "rows that open or later windows need",
 }
 """What the state of each kind holds."""
-ONLY = {"mode": "append", "late": "drop", "forget": None, "evolve": False, "state_from": None, "on_bad_time": "error"}
+ONLY = {
+    "mode": "append",
+    "emit": "results",
+    "late": "drop",
+    "forget": None,
+    "erase": None,
+    "evolve": False,
+    "state_from": None,
+    "on_bad_time": "error",
+}
+ONLY |= {"history": None, "until": None, "partial": False}
 """The options of Sash's own operator, with what Spark's does."""
 UNUSED = {"ahead": "1d", "buckets": None, "metrics": None}
 """Further options that Spark's own operator does not have, with their defaults."""
@@ -95,6 +113,13 @@ class StreamQuery(SparkQuery):
         self.identified = identify_columns(query, frame)
         super().__init__(self.identified.query, frame, options)
         self.options = options
+        self.emits_states = options["emit"] == "state"
+        """Whether it emits the states of keys in place of results."""
+        if self.emits_states:
+            check_options(options)
+            check_lookup(self.query)
+            self.schema = pa.schema([self.schema.field(str(name)) for name in self.query.columns])
+            self.sent = self.frame.select(*map(quote, self.schema.names))
         self.late = options["late"] or "drop"
         self.keeps_late = self.late == "keep"
         """Whether results have a column of late rows."""
@@ -102,6 +127,8 @@ class StreamQuery(SparkQuery):
         """The number of groups of keys; None for one in each task that has state."""
         self.delay = _read_delay(self.query, self.frame)
         check_mode(self.query, options["mode"])
+        self.until = self._read_until()
+        """Where a history ends and the stream begins, in ticks; None without one."""
         _check_ends(self.query)
         check_late(self.query, self.late, self.frame.columns, ignore_case=ignores_case(self.frame))
         self.forget = read_forget(self.prepared, options["forget"])
@@ -123,36 +150,66 @@ class StreamQuery(SparkQuery):
         by = self.query.by
         rows = self.sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else self.sent
         names = rows.columns
-        pack = packing(names, self.query.title, tasks_with_state(self.buckets))
+        pack = packing(names, self.query.title, tasks_with_state(self.buckets), self.erased)
         packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
-        processor, states = defer(self.task), initial_state(self)
+        processor, states = defer(self.task), self._initial_state()
         emitted = packed.groupBy(GROUP).transformWithState(processor, self.emitted, OPERATOR_MODE, "EventTime", states)
-        counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
+        counts = [_sum_at(place).alias(name) for place, name in enumerate(COUNTED)]
         metrics = self.options["metrics"] or next(_metrics_names)
         return self._as_rows(emitted.observe(metrics, *counts))
+
+    def _read_until(self) -> int | None:
+        """Return where a history ends. Raise TypeError or ValueError if the options about it do not fit."""
+        options, time = self.options, self.prepared.time
+        if options["history"] is not None:
+            check_history(options["history"], self.frame)
+            if options["state_from"] is not None:
+                raise ValueError("A checkpoint starts from history= or from state_from=, not from both. Leave one out.")
+        return None if options["until"] is None or time is None else read_until_on_spark(self, time, options["until"])
+
+    def _initial_state(self) -> GroupedData | None:
+        """Return the initial state of a new checkpoint; None if it starts from nothing."""
+        if self.options["history"] is not None:
+            return history_state(self)
+        checkpoint = self.options["state_from"]
+        return None if checkpoint is None else state_of_checkpoint(self, checkpoint)
+
+    @cached_property
+    def erased(self) -> pa.Table | None:
+        """The keys to erase, with the hashes that Spark computes of them."""
+        by, schema, spark = self.query.by, self.frame.schema, self.frame.sparkSession
+        keys = erased_keys(self.query, self.options["erase"], nullable_schema(readable_schema(self.schema)))
+        if keys is None:
+            return None
+        rows = spark.createDataFrame(keys.to_pylist(), StructType([schema[name] for name in by]).toNullable())
+        hashes = rows.select(hash_of(by, schema).alias(HASH)).collect()
+        return keys.append_column(HASH, pa.array([row[0] for row in hashes], pa.int64()))
 
     @property
     def emitted(self) -> StructType:
         """The columns of the operator: results, as arrays or packed, and counts."""
-        counts = [StructField(name, LongType()) for name in COUNTED]
+        counts = StructField(COUNTS, ArrayType(LongType()))
         if not fit_arrays(self.worker.results):
-            return StructType([StructField(RESULTS, BinaryType()), *counts])
-        dtypes = [dtype for field in self.results for dtype in (field.dataType, BooleanType())]
-        names = array_names(len(self.results))
-        arrays = [StructField(name, ArrayType(dtype)) for name, dtype in zip(names, dtypes, strict=True)]
-        return StructType([*arrays, *counts])
+            return StructType([StructField(RESULTS, BinaryType()), counts])
+        columns = len(self.results)
+        values = [
+            StructField(name, ArrayType(field.dataType))
+            for name, field in zip(value_names(columns), self.results, strict=True)
+        ]
+        nulls = [StructField(name, ArrayType(LongType())) for name in null_names(columns)]
+        return StructType([*values, *nulls, counts])
 
     def _as_rows(self, emitted: DataFrame) -> DataFrame:
         """Return the results as rows."""
         if not fit_arrays(self.worker.results):
             return emitted.select(RESULTS).mapInArrow(unpacking(self.query.title), self.results)
-        zipped = emitted.select(F.inline(F.arrays_zip(*array_names(len(self.results)))))
-        columns = [
-            F.when(F.coalesce(F.col(f"{VALID}{place}"), F.lit(True)), F.col(f"{VALUES}{place}")).alias(
-                field.name, metadata=field.metadata
-            )
-            for place, field in enumerate(self.results)
-        ]
+        values = value_names(len(self.results))
+        zipped = emitted.select(F.inline(F.arrays_zip(*values, *null_names(len(values)))))
+        columns = []
+        for place, field in enumerate(self.results):
+            name, bit = null_bit(place)
+            is_null = F.coalesce(F.col(name), F.lit(0)).bitwiseAND(F.lit(bit).cast("long")) != 0
+            columns.append(F.when(~is_null, F.col(values[place])).alias(field.name, metadata=field.metadata))
         return zipped.select(*columns)
 
     @property
@@ -162,6 +219,8 @@ class StreamQuery(SparkQuery):
         A result that waited for later rows is older than the watermark: operators that follow would drop it without a word. So
         there is no watermark then, and Spark rejects such operators.
         """
+        if self.emits_states:
+            return self._state_fields
         event_time = self.query.time if self.query.per_row else "window_end"
         waits = any(window.frame and window.frame.looks_ahead for window in self.query.windows.values())
         delay = None if waits else self.delay
@@ -171,6 +230,28 @@ class StreamQuery(SparkQuery):
         if self.keeps_late:
             return StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
         return StructType(fields)
+
+    @property
+    def _state_fields(self) -> StructType:
+        """The columns of the states of keys."""
+        assert self.query.time is not None
+        schema = self.frame.schema
+        header = b64encode(self.layout.header).decode()
+        time = StructField(STATE_TIME, schema[self.query.time].dataType)
+        state = StructField(STATE, BinaryType(), metadata={HEADER: header})
+        return StructType([*(schema[name] for name in self.query.by), time, state])
+
+    @cached_property
+    def layout(self) -> KeyLayout:
+        """The layout of the states of keys: with times in UTC, whatever the zone of the session."""
+        rows = nullable_schema(readable_schema(self.schema))
+        types = [
+            pa.timestamp(field.type.unit, "UTC") if getattr(field.type, "tz", None) else field.type for field in rows
+        ]
+        in_utc = pa.schema([field.with_type(dtype) for field, dtype in zip(rows, types, strict=True)])
+        known = self.in_python
+        prepared = prepare(known.query, in_utc, compiled=self.compiled, interpreted=known.interpreted)
+        return key_layout(prepared, self.forget)
 
     def _late_type(self, own_names: Mapping[str, str]) -> StructType:
         """Return the type of a late row: the columns of the stream, which may have other names here."""
@@ -195,11 +276,12 @@ class StreamQuery(SparkQuery):
     @property
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
-        kinds = ", ".join(self.state_kinds)
-        state = kinds if kinds == "rows" else f"{kinds}, {self.query.slicing}"
-        more: dict[str, Any] = {"mode": self.options["mode"], "state": state}
+        more: dict[str, Any] = {"mode": self.options["mode"], **describe_state(self.state_kinds, self.query.slicing)}
+        more |= {"emit": "state"} if self.emits_states else {}
         more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
         more |= {KEYS: self.identified.keys} if self.identified.keys else {}
+        if self.until is not None and self.prepared.time is not None:
+            more["until"] = text_of(self.prepared.time, self.until)
         columns = {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names}
         return fingerprint_query(self.query, columns, self.identified.functions, **more)
 
@@ -219,7 +301,11 @@ class StreamQuery(SparkQuery):
             self.late,
             nullable_schema(readable_schema(self.sent_schema)),
             self.forget,
+            self.layout if self.emits_states else None,
             self.options["evolve"],
+            self.until,
+            any(self.options[name] is not None for name in ("history", "state_from")),
+            self.options["partial"],
         )
 
     def describe(self) -> Branch:
@@ -236,20 +322,26 @@ class StreamQuery(SparkQuery):
             state += f"; a key is forgotten {self.forget} after its last row"
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[self.late]} and counted as late",
-            "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
+            "shuffled": f"{'all columns' if (query.per_row and not self.emits_states) or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; by bucket, a base and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
-            "results": f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
+            "results": self.layout.described
+            if self.emits_states
+            else f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
-            "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
+            "counts": f"rows, late, bad_times, overlap and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
+        if mode == "append":
+            leaves["history"] = describe_history(self.prepared)
         if mode == "append" and not _why_not_native_stream(self) and copies_of_rows(self) <= MOST_COPIES:
-            without = "late=, forget=, evolve= and state_from="
+            without = "late=, forget=, evolve=, history= and state_from="
             leaves["native"] = f'strategy="native" runs it by Spark\'s own operator, without {without}'
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
 
 
 class NativeStream(SparkQuery):
     """A query and its streaming DataFrame."""
+
+    emits_states = False
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
         _check_time(query)
@@ -292,6 +384,15 @@ class NativeStream(SparkQuery):
             "in Python": "nothing",
         }
         return Branch("spark", ("a stream, native: it was asked for",), leaves, evaluates_all=True)
+
+
+def _sum_at(place: int) -> Column:
+    """Return the sum of the counts at a place.
+
+    For each sum of its own, Spark would generate code in each task, which takes longer than all additions.
+    """
+    counts = F.collect_list(COUNTS)
+    return F.aggregate(counts, F.lit(0).cast("long"), lambda total, one: total + one[place])
 
 
 def _check_time(query: QuerySpec) -> None:

@@ -10,6 +10,7 @@ from sash.durations import Duration
 from sash.engine.prepare import Prepared, Recent
 from sash.engine.row_block import KEY_HASH
 from sash.state.fingerprint import Fingerprint
+from sash.state.key_layout import KeyLayout
 from sash.state.late_rows import LateRows
 from sash.state.stream_state import StreamState
 from sash.workers.bucket_worker import BucketWorker
@@ -38,8 +39,16 @@ class StreamTask:
     """The types of all columns that arrive, if late rows are kept with more columns than the query reads."""
     forget: Duration | None = None
     """How long after its last row a key is forgotten."""
+    layout: KeyLayout | None = None
+    """The layout of the states of keys that the stream emits; None if it emits results."""
     evolve: bool = False
     """Whether aggregates and windows may differ from those of the checkpoint."""
+    until: int | None = None
+    """Where a history ends and the stream begins, in ticks."""
+    starts: bool = False
+    """Whether a new checkpoint gets an initial state."""
+    partial: bool = False
+    """Whether the history may be shorter than the windows."""
 
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
@@ -56,7 +65,7 @@ class StreamTask:
         """Return an empty state."""
         prepared = self.prepared()
         late_rows = LateRows(prepared.query, self.sent or self.schema, self.late)
-        return StreamState(prepared, self.mode, late_rows, self.forget)
+        return StreamState(prepared, self.mode, late_rows, self.forget, self.layout)
 
 
 def with_hash(schema: pa.Schema, by: tuple[str, ...]) -> pa.Schema:

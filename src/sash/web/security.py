@@ -1,6 +1,6 @@
-"""Who may use the page: the addresses that it answers to, the pages that may call it, and the token of remote access.
+"""Who may use a server: the addresses that it answers to, the pages that may call it, and its token.
 
-    request ──► Host is ours? ──► Origin is ours? ──► token or cookie? ──► page, with a strict Content-Security-Policy
+    request ──► Host is ours? ──► Origin is ours? ──► token? ──► answer, with a strict Content-Security-Policy
                 403               403                 401
 
 A page of another site can make a browser call this server: by its address (then Origin tells), or by a name that it makes point
@@ -9,7 +9,6 @@ here (then Host tells). Both are checked for HTTP and for WebSockets.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import ipaddress
 import secrets
@@ -38,7 +37,7 @@ HEADERS = {
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 — compared with, not bound
 SHORTEST_TOKEN = 16
-FORBIDDEN, UNAUTHORIZED, SEE_OTHER = 403, 401, 303
+FORBIDDEN, UNAUTHORIZED = 403, 401
 POLICY_VIOLATION = 1008
 """The code of a WebSocket that is refused."""
 
@@ -61,17 +60,17 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def new_token() -> str:
-    """Return a token: other users of this machine must not read the page either."""
+    """Return a token: other users of this machine must not read the answers either."""
     return secrets.token_urlsafe(24)
 
 
 def check_access(host: str, token: str | None) -> None:
-    """Raise ValueError if other machines could use the page without a token."""
+    """Raise ValueError if other machines could use the server without a token, or with a short one."""
     if token is not None and len(token) < SHORTEST_TOKEN:
         problem = f"The token has {len(token)} characters, but at least {SHORTEST_TOKEN} are needed."
         raise ValueError(f"{problem} Use secrets.token_urlsafe().")
     if token is None and not is_loopback(host):
-        problem = f"host={host!r} lets other machines use the page, so it needs a token."
+        problem = f"host={host!r} lets other machines use the server, so it needs a token."
         advice = "Pass token=secrets.token_urlsafe(), or leave host out to listen on this machine only."
         raise ValueError(f"{problem} {advice}")
 
@@ -83,16 +82,8 @@ class Access:
     host: str
     port: int
     token: str | None = None
-
-    @property
-    def cookie(self) -> str:
-        """The name of the cookie: browsers send cookies to all ports of a host."""
-        return f"sash_live_{self.port}"
-
-    @property
-    def secret(self) -> str:
-        """The value of the cookie. It follows from the token, so that a restart with the same token needs no new login."""
-        return hmac.new((self.token or "").encode(), b"sash live cookie", hashlib.sha256).hexdigest()
+    names: tuple[str, ...] = ()
+    """Other values of the Host header, such as those of a proxy, in lower case."""
 
     def allows_host(self, header: str) -> bool:
         """Return whether a Host header names this server.
@@ -101,6 +92,8 @@ class Access:
         >>> [access.allows_host(header) for header in ("127.0.0.1:8000", "localhost:8000", "[::1]:8000", "evil.example:8000", "localhost")]
         [True, True, True, False, False]
         """
+        if header.lower() in self.names:
+            return True
         name, port = _split_host(header)
         if port != self.port:
             return False
@@ -111,15 +104,12 @@ class Access:
         return name == self.host.lower()
 
     def allows_origin(self, origin: str | None, host: str, *, required: bool) -> bool:
-        """Return whether an Origin header names the page itself. Browsers always send it with a WebSocket."""
+        """Return whether an Origin header names this server itself. Browsers always send it with a WebSocket."""
         return not required if origin is None else origin.lower() == f"http://{host.lower()}"
 
-    def knows(self, token: str | None, cookie: str) -> bool:
-        """Return whether a request has the token, or the cookie that it got for the token."""
-        if self.token is None:
-            return True
-        presented, expected = (cookie, self.secret) if token is None else (token, self.token)
-        return hmac.compare_digest(presented.encode(), expected.encode())
+    def is_token(self, presented: str) -> bool:
+        """Return whether a text is the token; without a token, every text is."""
+        return self.token is None or hmac.compare_digest(presented.encode(), self.token.encode())
 
 
 def _split_host(header: str) -> tuple[str, int]:
@@ -130,36 +120,51 @@ def _split_host(header: str) -> tuple[str, int]:
 
 
 class Guard:
-    """ASGI middleware: refuses requests that `Access` does not allow, and adds the headers to all answers."""
+    """ASGI middleware: refuses requests that `Access` does not allow, and adds the headers to all answers.
+
+    A program presents the token in a header, `Authorization: Bearer TOKEN`.
+    """
+
+    unauthorized_text = "This server needs its token in a header, Authorization: Bearer TOKEN."
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app, self.access = app, access
+
+    def is_authorized(self, request: HTTPConnection) -> bool:
+        """Return whether a request has the token."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        return self.access.is_token(token.strip() if scheme.lower() == "bearer" else "")
+
+    def answer(self, request: HTTPConnection) -> ASGIApp:  # noqa: ARG002 — for guards of pages
+        """Return what answers a request that is allowed."""
+        return self.app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        request, access = HTTPConnection(scope), self.access
+        request = HTTPConnection(scope)
         is_socket = scope["type"] == "websocket"
-        host, token = request.headers.get("host", ""), request.query_params.get("token") or None
-        refusal = None
-        if not access.allows_host(host):
-            refusal = FORBIDDEN, "This server does not answer to that host name."
-        elif not access.allows_origin(request.headers.get("origin"), host, required=is_socket):
-            refusal = FORBIDDEN, "Pages of other sites may not use this server."
-        elif not access.knows(token, request.cookies.get(access.cookie, "")):
-            refusal = UNAUTHORIZED, "This page needs a token: open the address that the server printed."
-        answer: ASGIApp = self.app
-        if refusal is not None:
+        refusal = self._refusal(request, is_socket=is_socket)
+        if refusal is None:
+            answer = self.answer(request)
+        else:
             status, text = refusal
             # a socket that is closed before it is accepted is status 403 for the browser
             answer = WebSocketClose(POLICY_VIOLATION, text) if is_socket else PlainTextResponse(text, status)
-        elif token is not None and not is_socket and access.token is not None:
-            # exchange the token in the address for a cookie, so that it does not stay in the history
-            cookie = f"{access.cookie}={access.secret}; HttpOnly; SameSite=Strict; Path=/"
-            answer = PlainTextResponse("", SEE_OTHER, {"location": "/", "set-cookie": cookie})
         await answer(scope, receive, send if is_socket else _with_headers(send))
+
+    def _refusal(self, request: HTTPConnection, *, is_socket: bool) -> tuple[int, str] | None:
+        """Return the status and the text that refuse a request; None if it is allowed."""
+        host = request.headers.get("host", "")
+        if not self.access.allows_host(host):
+            return FORBIDDEN, "This server does not answer to that host name."
+        if not self.access.allows_origin(request.headers.get("origin"), host, required=is_socket):
+            return FORBIDDEN, "Pages of other sites may not use this server."
+        if not self.is_authorized(request):
+            return UNAUTHORIZED, self.unauthorized_text
+        return None
 
 
 def _with_headers(send: Send) -> Send:

@@ -1,0 +1,98 @@
+"""Where a stream in this process starts: from nothing, from the file of the run before, or from a history."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from sash.columns.read_column import readable
+from sash.engine.check_columns import check_columns
+from sash.engine.needed_columns import with_computed
+from sash.engine.prepare import Prepared
+from sash.options import ReaderOptions
+from sash.state.codec import as_schema
+from sash.state.history import HistoryRows, add_history, check_length, read_until, split_overlap, text_of
+from sash.state.reader import Stream
+from sash.state.resume_file import ResumedStream, resume_file
+
+APART = ("wide", "history", "until", "partial", "resume")
+"""The options that a stream does not have."""
+
+
+class OverlapWarning(UserWarning):
+    """Rows of a stream are older than `until`, and were ignored: the history has them."""
+
+
+def start_stream(prepared: Prepared, options: ReaderOptions) -> tuple[Stream, int | None]:
+    """Return a stream, and the time from which on it takes rows, if there is one."""
+    given: Any = {name: value for name, value in options.items() if name not in APART}
+    until = None if options["until"] is None else read_until(prepared.time, options["until"])
+    path, has_history = options["resume"], options["history"] is not None
+    if until is not None and options["order"] == "keys":
+        raise ValueError('history= and until= need rows in order of time. Leave order="keys" out.')
+    if path is None:
+        stream, is_new = Stream(prepared, **given), True
+    else:
+        more = {} if until is None or prepared.time is None else {"until": text_of(prepared.time, until)}
+        stream = ResumedStream(prepared, resume_file(path, **more), **given)
+        is_new = stream.is_new
+    if until is not None and is_new:
+        if not has_history:
+            raise TypeError("until= is where a history ends, but there is none. Pass history=, or leave until= out.")
+        _add_history(stream, options["history"], until, partial=options["partial"])
+    return stream, until
+
+
+def _add_history(stream: Stream, history: Any, until: int, *, partial: bool) -> None:
+    """Start a stream from the rows of a history before a time."""
+    from sash.backends.registry import backend_of  # noqa: PLC0415 — the registry imports all backends
+
+    rows = HistoryRows(stream.prepared, until)
+    tables = (rows.select(_as_in_stream(stream.prepared, table)) for table in backend_of(history).tables(history))
+    add_history(stream.states, tables, until)
+    if not partial:
+        check_length(stream.prepared, rows.oldest, until)
+    stream.start_at(until, rows.newest)
+    stream.emit_all()
+
+
+def _as_in_stream(prepared: Prepared, table: pa.Table) -> pa.Table:
+    """Return a table of a history with the columns and types of the stream."""
+    query, schema = prepared.query, prepared.schema
+    try:
+        check_columns(query, table.column_names)
+        table = readable(with_computed(query, readable(table)) if query.computed else table)
+        waits = any(window.frame is not None and window.frame.looks_ahead for window in query.windows.values())
+        missing = [name for name in schema.names if name not in table.column_names]
+        if waits and missing:
+            _refuse_missing(missing[0])
+        for name in missing:  # results do not show rows that are context only
+            table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+        return as_schema(table.select(schema.names), schema)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise type(error)(f"history: {error}") from error
+
+
+def without_overlap(reader: pa.RecordBatchReader, stream: Stream, until: int) -> pa.RecordBatchReader:
+    """Return the rows of a reader from a time on. At its end, a warning counts the others."""
+    time = stream.prepared.time
+    assert time is not None
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        ignored = 0
+        for batch in reader:
+            rows, count = split_overlap(pa.Table.from_batches([batch]), time, until)
+            ignored += count
+            yield from [batch] if not count else rows.to_batches()
+        if ignored:
+            message = f"{ignored:,} row(s) of the stream are older than until={text_of(time, until)}. They were ignored, as the history has them."
+            warnings.warn(message, OverlapWarning, stacklevel=2)
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+def _refuse_missing(name: str) -> None:
+    raise ValueError(f"column {name!r} is missing, and results of its rows need it, as windows look ahead.")

@@ -1,0 +1,117 @@
+"""Lookups: what `query.lookup` calls. It finds the header of a state, reads times, and holds one PointLookup for each header."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from numbers import Integral
+from typing import Any
+
+from sash.engine.prepare import Recent
+from sash.engine.time_column import TimeColumn
+from sash.lookup.point_lookup import PointLookup
+from sash.plan.query_spec import QuerySpec
+from sash.state.key_layout import END, damaged, layout_from
+
+MOST_HEADERS = 8
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = 1_000
+"""In nanoseconds."""
+State = bytes | bytearray | memoryview | None
+
+
+class Lookups:
+    """The lookups of a query. Threads may share it."""
+
+    def __init__(self, query: QuerySpec, headers: Mapping[bytes, bytes]) -> None:
+        self.query = query
+        self.headers = headers
+        """The headers that the query has made in this process, by id."""
+        self._known: Recent[bytes, PointLookup] = Recent(MOST_HEADERS)
+
+    def features(self, state: State | Sequence[State], now: Any, header: bytes | None) -> Any:
+        """Return the features of a key, or of several keys."""
+        if state is None or isinstance(state, bytes | bytearray | memoryview):
+            own = _as_bytes(state)
+            lookup = self._lookup([own], header)
+            return lookup.features([own], [to_ticks(lookup.time, now)])[0]
+        if not isinstance(state, list | tuple):
+            raise TypeError(
+                f"lookup: a state is bytes or None, or several in a list, not {type(state).__name__}. Pass the value of the column `state`."
+            )
+        states = list(map(_as_bytes, state))
+        lookup = self._lookup(states, header)
+        if not isinstance(now, list | tuple):
+            return lookup.features(states, [to_ticks(lookup.time, now)] * len(states))
+        if len(now) != len(states):
+            raise ValueError(
+                f"lookup: there are {len(states)} states, but {len(now)} times. Pass one time for all, or one for each."
+            )
+        return lookup.features(states, [to_ticks(lookup.time, one) for one in now])
+
+    def _lookup(self, states: Sequence[bytes | None], header: bytes | None) -> PointLookup:
+        """Return the lookup of a header, prepared once."""
+        header = self._header(states) if header is None else bytes(header)
+        lookup = self._known.get(header)
+        if lookup is None:
+            lookup = self._known[header] = PointLookup(self.query, layout_from(header))
+        return lookup
+
+    def _header(self, states: Sequence[bytes | None]) -> bytes:
+        """Return the header that a state names, if this query has made it."""
+        known = next((state for state in states if state is not None), None)
+        if known is not None and len(known) < END.size:
+            raise damaged()
+        found = list(self.headers.values())[-1:] if known is None else [self.headers.get(known[: END.size])]
+        if not found or found[0] is None:
+            raise ValueError(
+                "lookup: this query does not know the header of the state. Pass the one that was stored with it, header=…, or "
+                "header=query.state_header(stream)."
+            )
+        return found[0]
+
+
+def _as_bytes(state: Any) -> bytes | None:
+    if state is None or isinstance(state, bytes):
+        return state
+    if isinstance(state, bytearray | memoryview):
+        return bytes(state)
+    raise TypeError(
+        f"lookup: a state is bytes or None, not {type(state).__name__}. Pass the value of the column `state`."
+    )
+
+
+def to_ticks(time: TimeColumn, now: Any) -> int:
+    """Return a time in ticks of a time column, rounded down. Raise TypeError if it is not a time of this column.
+
+    >>> import pyarrow as pa
+    >>> from sash.engine.time_column import time_column
+    >>> to_ticks(time_column("ts", pa.timestamp("ms")), datetime(1970, 1, 1, 0, 0, 2))
+    2000
+    """
+    if hasattr(now, "astype") and hasattr(now, "item") and type(now).__module__ == "numpy":
+        now = now.astype("datetime64[us]").item() if now.dtype.kind == "M" else now.item()
+    if time.tick is None:
+        if isinstance(now, Integral) and not isinstance(now, bool):
+            return int(now)
+        raise TypeError(f"lookup: now={now!r} must be an integer, as the time column {time.name!r} holds integers.")
+    if isinstance(now, timedelta) and str(time.type).startswith("duration"):
+        return _nanoseconds(now) // time.tick
+    if not isinstance(now, date) or str(time.type).startswith("duration"):
+        raise TypeError(
+            f"lookup: now={now!r} is not a time of column {time.name!r}, which is {time.type}. Pass a datetime, as datetime.now(UTC)."
+        )
+    if not isinstance(now, datetime):
+        now = datetime(now.year, now.month, now.day)  # noqa: DTZ001 — a date has no zone
+    zone = getattr(time.type, "tz", None)
+    if (now.tzinfo is None) != (zone is None):
+        has, needs = ("no zone", "one") if zone else ("a zone", "none")
+        raise TypeError(
+            f"lookup: now={now!r} has {has}, but the time column {time.name!r} is {time.type}, which has {needs}."
+        )
+    since = now - (EPOCH if zone else EPOCH.replace(tzinfo=None))
+    return (_nanoseconds(since) + getattr(now, "nanosecond", 0)) // time.tick
+
+
+def _nanoseconds(length: timedelta) -> int:
+    return ((length.days * 86_400 + length.seconds) * 1_000_000 + length.microseconds) * MICROSECOND
