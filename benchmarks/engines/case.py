@@ -32,7 +32,7 @@ class EngineCase(Case):
     contestants: Sequence[EngineContestant]
     tolerance: float = 1e-9
     rows: int = 2_400_000
-    repeats: int = 3
+    repeats: int = 2
 
     @property
     def range(self) -> str:

@@ -18,7 +18,8 @@ SUSTAINED, MEDIAN, TAIL = "sustained rate", "median latency", "99th percentile o
 SHOWN = {SUSTAINED: RATE, MEDIAN: SECONDS, TAIL: SECONDS}
 """What is reported, with its measure."""
 LOWEST, HIGHEST = 5_000.0, 5_120_000.0
-"""Events a second: rates are doubled from the lowest until the engine falls behind."""
+"""Events a second: rates grow from the lowest until the engine falls behind."""
+GROWTH = 4
 HALVINGS = 2
 """Rates between the last that was sustained and the first that was not."""
 
@@ -109,10 +110,10 @@ def runs_of(
 
 
 def highest_rate(sustains: Callable[[float], bool], lowest: float, most: float) -> float:
-    """Return the highest rate that is sustained, up to a fifth: double, then halve the distance.
+    """Return the highest rate that is sustained: grow until it is too high, then halve the distance of the logarithms.
 
     >>> highest_rate(lambda rate: rate <= 70_000, 5_000.0, 5_000_000.0)
-    67272
+    56569
     >>> highest_rate(lambda rate: True, 5_000.0, 20_000.0)
     20000
     """
@@ -123,7 +124,7 @@ def highest_rate(sustains: Callable[[float], bool], lowest: float, most: float) 
         raise RuntimeError(message)
     good, bad = lowest, 0.0
     while not bad and good < most:
-        higher = min(good * 2, most)
+        higher = min(good * GROWTH, most)
         if sustains(higher):
             good = higher
         else:
