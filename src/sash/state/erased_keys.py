@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.columns.python_values import python_to_arrow
 from sash.engine.group_ids import number_keys
 from sash.plan.query_spec import QuerySpec
 from sash.windows.base import Flags
@@ -31,7 +32,9 @@ def erased_keys(query: QuerySpec, erase: Sequence[Any] | None, schema: pa.Schema
     rows = [_as_row(by, key) for key in erase]
     fields = pa.schema([schema.field(name).with_nullable(True) for name in by])
     try:
-        return pa.Table.from_pylist(rows, fields)
+        return pa.table(
+            [python_to_arrow([row[name] for row in rows], fields.field(name).type) for name in by], schema=fields
+        )
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise TypeError(
             f"erase={list(erase)!r} does not fit the types of the keys, {_types(fields)}: {error}."
