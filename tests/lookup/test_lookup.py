@@ -342,6 +342,8 @@ def test_errors_of_lookups() -> None:
         query.lookup(state, now=datetime.fromisoformat("2026-01-01"))
     with pytest.raises(TypeError, match="bytes or None"):
         query.lookup("text", now=12)
+    with pytest.raises(TypeError, match="base64, as in the metadata"):
+        query.lookup(state, now=12, header="text")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="2 states, but 1 times"):
         query.lookup([state, None], now=[12])
     assert query.lookup([state, None], now=[12, 13]) == [{"sum": 2.0}, {"sum": None}]
@@ -351,8 +353,9 @@ def test_errors_of_lookups() -> None:
     [row] = zoned.run(events.to_reader(), emit="state").read_all().to_pylist()
     with pytest.raises(TypeError, match="has no zone, but the time column"):
         zoned.lookup(row["state"], now=datetime.fromisoformat("2026-01-01"))
-    with pytest.raises(TypeError, match="is not a time"):
-        zoned.lookup(row["state"], now=3)
+    for wrong in (3, pd.NaT, np.datetime64("NaT"), timedelta(1)):
+        with pytest.raises(TypeError, match="is not a time"):
+            zoned.lookup(row["state"], now=wrong)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,9 @@ class Lookups:
 
     def _lookup(self, states: Sequence[bytes | None], header: bytes | None) -> PointLookup:
         """Return the lookup of a header, prepared once."""
+        if not isinstance(header, bytes | bytearray | memoryview | None):
+            advice = "Pass the bytes of query.state_header(stream); base64, as in the metadata of the column, has to be decoded"
+            raise TypeError(f"lookup: header= is bytes, not {type(header).__name__}. {advice}.")
         header = self._header(states) if header is None else bytes(header)
         lookup = self._known.get(header)
         if lookup is None:

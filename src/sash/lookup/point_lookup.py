@@ -22,7 +22,7 @@ from sash.engine.prepare import Prepared, prepare
 from sash.lookup.folded_pass import FoldedPass, NotFoldedError, Read, Windows
 from sash.lookup.point_evaluation import as_declared, evaluate_states
 from sash.plan.query_spec import QuerySpec
-from sash.state.fingerprint import check_same_query, fingerprint_query
+from sash.state.fingerprint import changes, fingerprint_query
 from sash.state.key_layout import KeyLayout, KeySlices, KeyState
 from sash.state.key_states import check_lookup
 from sash.windows.base import Ints, Items, Points, whole_span
@@ -44,7 +44,11 @@ class PointLookup:
         self.layout = layout
         self.prepared: Prepared = prepare(query, layout.schema)
         columns = layout.query["columns"]
-        check_same_query(layout.query, fingerprint_query(self.prepared.query, columns))
+        if found := changes(layout.query, fingerprint_query(self.prepared.query, columns)):
+            raise ValueError(
+                f"lookup: the header belongs to a different query: {'; '.join(found)}. Use the query that wrote the states, or write "
+                "those of this query under another name."
+            )
         assert self.prepared.time is not None
         self.time = self.prepared.time
         nothing = self._no_rows()
@@ -59,9 +63,8 @@ class PointLookup:
         self.passes = self._folded(empty.schema)
 
     def _no_rows(self) -> KeyState:
-        schema, layout = self.layout.schema, self.layout
+        layout = self.layout
         columns = {name: pa.nulls(0, dtype) for name, dtype in zip(layout.names, layout.types, strict=True)}
-        del schema
         return KeyState(0, np.zeros(0, np.int64), columns, layout.no_slices if layout.shapes else None)
 
     def _folded(self, types: pa.Schema) -> list[FoldedPass] | None:
