@@ -358,6 +358,21 @@ def test_errors_of_lookups() -> None:
             zoned.lookup(row["state"], now=wrong)
 
 
+def test_times_that_the_column_cannot_hold() -> None:
+    query = sash.Query(agg.count(), window.time("1h"), time="t")
+    [row] = (
+        query.run(pa.table({"t": pa.array([0], pa.timestamp("ns"))}).to_reader(), emit="state").read_all().to_pylist()
+    )
+    for far in (date.max, date.min, np.datetime64("9999-01-01"), pd.Timestamp.max):
+        with pytest.raises(ValueError, match="is out of range"):
+            query.lookup(row["state"], now=far)
+    counted = sash.Query(agg.count(), window.time(5), time="t")
+    [row] = counted.run(pa.table({"t": [0]}).to_reader(), emit="state").read_all().to_pylist()
+    for number in (1 << 70, -(1 << 70), (1 << 63) - 1):
+        with pytest.raises(ValueError, match="is out of range"):
+            counted.lookup(row["state"], now=number)
+
+
 @pytest.mark.parametrize(
     ("windows", "message"),
     [

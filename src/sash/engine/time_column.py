@@ -31,6 +31,12 @@ class TimeColumn:
     tick: int | None
     """Nanoseconds of a tick; None if it holds integers."""
 
+    def check_range(self, ticks: int) -> int:
+        """Return a time in ticks. Raise ValueError if the column cannot hold it."""
+        if not -(1 << 63) < ticks < 1 << 63:
+            raise ValueError(f"The time column {self.name!r} is of type {self.type}, which cannot hold this time.")
+        return ticks
+
     @cached_property
     def unit(self) -> TimeUnit:
         """The unit, as windows and durations take it."""
@@ -92,7 +98,10 @@ def nanoseconds_of(moment: Any) -> int:
         raise TypeError(f"{moment!r} is no time.")
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 — a date has no zone
-    since = moment - (EPOCH if moment.tzinfo else EPOCH.replace(tzinfo=None))
+    try:
+        since = moment - (EPOCH if moment.tzinfo else EPOCH.replace(tzinfo=None))
+    except OverflowError as error:  # the beginning of year 1, in a zone in which UTC is before it
+        raise ValueError(f"{moment!r} is out of range.") from error
     return nanoseconds_between(since) + getattr(moment, "nanosecond", 0)
 
 

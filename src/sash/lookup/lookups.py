@@ -33,7 +33,7 @@ class Lookups:
         if state is None or isinstance(state, bytes | bytearray | memoryview):
             own = _as_bytes(state)
             lookup = self._lookup([own], header)
-            return lookup.features([own], [to_ticks(lookup.time, now)])[0]
+            return lookup.features([own], [read_now(lookup.time, now)])[0]
         if not isinstance(state, list | tuple):
             raise TypeError(
                 f"lookup: a state is bytes or None, or several in a list, not {type(state).__name__}. Pass the value of the column `state`."
@@ -41,12 +41,12 @@ class Lookups:
         states = list(map(_as_bytes, state))
         lookup = self._lookup(states, header)
         if not isinstance(now, list | tuple):
-            return lookup.features(states, [to_ticks(lookup.time, now)] * len(states))
+            return lookup.features(states, [read_now(lookup.time, now)] * len(states))
         if len(now) != len(states):
             raise ValueError(
                 f"lookup: there are {len(states)} states, but {len(now)} times. Pass one time for all, or one for each."
             )
-        return lookup.features(states, [to_ticks(lookup.time, one) for one in now])
+        return lookup.features(states, [read_now(lookup.time, one) for one in now])
 
     def _lookup(self, states: Sequence[bytes | None], header: bytes | None) -> PointLookup:
         """Return the lookup of a header, prepared once."""
@@ -81,6 +81,14 @@ def _as_bytes(state: Any) -> bytes | None:
     raise TypeError(
         f"lookup: a state is bytes or None, not {type(state).__name__}. Pass the value of the column `state`."
     )
+
+
+def read_now(time: TimeColumn, now: Any) -> int:
+    """Return a time in ticks of a time column. Raise TypeError or ValueError if it is not a time of this column."""
+    try:
+        return time.check_range(to_ticks(time, now))
+    except ValueError as error:
+        raise ValueError(f"lookup: now={now!r} is out of range. {error}") from error
 
 
 def to_ticks(time: TimeColumn, now: Any) -> int:

@@ -88,7 +88,10 @@ class PointLookup:
             return features
         own = [state for state in decoded if state is not None]
         times = np.array([now[place] for place in known], np.int64)
-        self.prepared.check_times(times)
+        try:
+            self.prepared.check_times(times)
+        except OverflowError as error:
+            raise ValueError(f"lookup: now is out of range. {error}") from error
         found = self._folds(own, times) if self.folds(own) else None
         if found is None:
             found = evaluate_states(self.prepared, self.layout, own, times).select(self.names).to_pylist()

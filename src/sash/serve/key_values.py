@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import reprlib
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
@@ -27,7 +28,7 @@ def one_value(value: Any, field: pa.Field) -> pa.Array:
     try:
         return python_to_arrow([_read(value, dtype)], dtype)
     except (pa.ArrowException, ValueError, TypeError, OverflowError, ArithmeticError) as error:
-        problem = f"The key column {field.name!r} has the type {dtype}, which {value!r} does not fit."
+        problem = f"The key column {field.name!r} has the type {dtype}, which {reprlib.repr(value)} does not fit."
         raise ValueError(f"{problem} {_advice(dtype)}".rstrip()) from error
 
 

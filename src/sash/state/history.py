@@ -40,7 +40,7 @@ def read_until(time: TimeColumn | None, until: Any, zone: str = "") -> int:
     if time.tick is None:
         if isinstance(until, bool) or not isinstance(until, int | np.integer):
             raise TypeError(f"until={until!r} must be an integer, as the time column {time.name!r} holds integers.")
-        return int(until)
+        return time.check_range(int(until))
     use = "a timedelta" if pa.types.is_duration(time.type) else 'a datetime, or text such as "2026-01-31T12:00"'
     advice = f"The time column {time.name!r} is of type {time.type}. Use {use}."
     is_length = pa.types.is_duration(time.type)
@@ -60,7 +60,7 @@ def read_until(time: TimeColumn | None, until: Any, zone: str = "") -> int:
     ticks, rest = divmod(since, time.tick)
     if rest:
         raise ValueError(f"until={until!r} lies between two times that this column can hold. {advice}")
-    return int(ticks)
+    return time.check_range(int(ticks))
 
 
 def text_of(time: TimeColumn, ticks: int) -> str:
