@@ -434,6 +434,26 @@ def test_keys_to_erase_are_checked() -> None:
         sash.Query(agg.count(), window.time(10), by=["key", "x"], time="t").run(EVENTS.to_reader(), erase=["a"])
 
 
+@pytest.mark.parametrize(
+    ("keys", "wrong", "right"),
+    [
+        (pa.array([1, 2]), 1.5, 1.0),
+        (pa.array(["a", "b"]), b"a", "a"),
+        (pa.array([0, 1], pa.timestamp("s")), datetime(1970, 1, 1, tzinfo=UTC), pd.Timestamp(0)),
+        (pa.array([0, 1], pa.timestamp("s", "UTC")), pd.Timestamp(0), datetime(1970, 1, 1, tzinfo=UTC)),
+        (pa.array([Decimal("1.5"), Decimal(2)]), "1.5", Decimal("1.50")),
+        (pa.array([0.1, 0.2], pa.float32()), "0.1", 0.1),
+    ],
+    ids=str,
+)
+def test_keys_to_erase_have_the_type_of_the_column(keys: pa.Array, wrong: Any, right: Any) -> None:
+    query = sash.Query(agg.count(), window.time(10), by="key", time="t")
+    events = pa.table({"key": keys, "t": [1, 2]})
+    with pytest.raises(TypeError, match="does not fit the types of the keys"):
+        query.run(events.to_reader(), erase=[wrong])
+    assert query.run(events.to_reader(), erase=[right]).read_all()["t"].to_pylist() == [2]
+
+
 def test_an_error_of_an_aggregate_names_the_row() -> None:
     events = pa.table({"key": ["a", "a"], "t": [1, 2], "x": [2**62, 2**62]})
     query = sash.Query(**QUERY)
