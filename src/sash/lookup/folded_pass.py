@@ -242,13 +242,13 @@ class FoldedPass:
         if any(None in column for column in columns):
             has_value = [int(None not in row) for row in zip(*columns, strict=True)]
         counts = has_value if slices is None else [*slices.counts.values.tolist(), *has_value]
-        own = windows
+        filled = windows
         if 0 in counts:
-            own = windows.without_empty(counts)
+            filled = windows.without_empty(counts)
             columns = [list(compress(column, has_value)) for column in columns]
             rows = sum(has_value)
             slices = None if slices is None else slices.select(slices.counts.present)
-        partials = [self._partials(component, own, columns, rows, slices) for component in self.components]
+        partials = [self._partials(component, filled, columns, rows, slices) for component in self.components]
         totals = list(accumulate(counts, initial=0))
         for place, ((begin, end), outputs) in enumerate(zip(windows.bounds, self.outputs, strict=True)):
             held = totals[end] - totals[begin] if begin < end else 0

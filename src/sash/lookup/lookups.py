@@ -31,9 +31,9 @@ class Lookups:
     def features(self, state: State | Sequence[State], now: Any, header: bytes | None) -> Any:
         """Return the features of a key, or of several keys."""
         if state is None or isinstance(state, bytes | bytearray | memoryview):
-            own = _as_bytes(state)
-            lookup = self._lookup([own], header)
-            return lookup.features([own], [read_now(lookup.time, now)])[0]
+            encoded = _as_bytes(state)
+            lookup = self._lookup([encoded], header)
+            return lookup.features([encoded], [read_now(lookup.time, now)])[0]
         if not isinstance(state, list | tuple):
             raise TypeError(
                 f"lookup: a state is bytes or None, or several in a list, not {type(state).__name__}. Pass the value of the column `state`."
@@ -46,7 +46,7 @@ class Lookups:
             raise ValueError(
                 f"lookup: there are {len(states)} states, but {len(now)} times. Pass one time for all, or one for each."
             )
-        return lookup.features(states, [read_now(lookup.time, one) for one in now])
+        return lookup.features(states, [read_now(lookup.time, moment) for moment in now])
 
     def _lookup(self, states: Sequence[bytes | None], header: bytes | None) -> PointLookup:
         """Return the lookup of a header, prepared once."""
