@@ -259,6 +259,8 @@ def test_the_examples_in_the_help_run(name: str, line: str, tmp_path: Path) -> N
     rows = pq.read_table(ROOT / "examples" / "data" / "readings.parquet").slice(0, 3000)
     pq.write_table(rows, tmp_path / "readings.parquet")
     pc.write_csv(rows, tmp_path / "readings.csv")
+    (tmp_path / "readings").mkdir()
+    pq.write_table(rows, tmp_path / "readings" / "first.parquet")
     (tmp_path / "query.sql").write_text(TEXT, "utf-8")
     stdin = None
     if line.startswith("cat "):
