@@ -1,0 +1,110 @@
+"""One query, four lives: labels, a table, a stream with its past, and lookups give the same features of the same accepted events.
+
+(a) `run(events, at=labels)`, (b) `run(events)`, (c) `run(stream, history=…)`, through restarts, and (d) `lookup` in a store that the
+stream has written. tests/spark/streaming/test_four_lives.py has the same on Spark.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from helpers.cases import SOAK
+from helpers.features import KEYS, NUMBERS, SCHEMA, VALUES, growing, limited, numbers, random_events
+from helpers.four_lives import Feed, Lives, assert_equal, quiet, times_of
+from helpers.pairwise import FULL
+
+import sash
+from sash import agg, window
+from sash.serve import open_store
+
+SEEDS = range(1_000 if SOAK else 200 if FULL else 40)
+TIMES = {"int": (pa.int64(), 1, int), **{
+    unit: (pa.timestamp(unit, zone), 60 * 1000**place, "{}m".format) for place, (unit, zone) in enumerate([("s", None), ("ms", "UTC"), ("us", "Europe/Berlin"), ("ns", None)])
+}}  # fmt: skip
+"""The type of the time column, ticks in a unit, and durations of some units."""
+
+
+def random_lives(chooser: random.Random) -> Lives:
+    """Return a random query, and a random stream of events for it."""
+    dtype, ticks, span = TIMES[chooser.choice(["int", "int", *TIMES])]
+    forget = chooser.choice([None, None, 25])
+    some, grow = limited(span), growing(span)
+    windows = chooser.choice([some, grow, some | grow])
+    chosen = {name: windows[name] for name in chooser.sample(list(windows), chooser.randint(1, 3))}
+    if forget is not None:
+        chosen["all"] = grow["all"]
+    aggregates = numbers(span) | (VALUES if chooser.random() < 0.5 else {})
+    keys = ("key",) if forget is not None else chooser.choice([(), ("key",), ("key",), ("key", "small")])
+    lateness = chooser.choice([0, 4, 12])
+    query = sash.Query(
+        {name: aggregates[name] for name in chooser.sample(list(aggregates), chooser.randint(2, 7))}, chosen, by=keys, time="t",
+        order_by=chooser.choice([None, "id"]), lateness=span(lateness),
+    )  # fmt: skip
+    events = random_events(chooser, chooser.randint(0, 60), chooser.choice([60, 200]), chooser.choice([0, 3, 15]))
+    times = pa.array([time * ticks for time in events["t"].to_pylist()], pa.int64()).cast(dtype)
+    events = events.set_column(1, pa.field("t", dtype), times)
+    return Lives(query, keys, random_feed(chooser, events, lateness, ticks), forget, span)
+
+
+def random_feed(chooser: random.Random, events: pa.Table, lateness: int, ticks: int) -> Feed:
+    """Divide events into a past and a stream, which overlap."""
+    times = times_of(events, ticks)
+    until = chooser.choice([None, chooser.randint(0, max(times, default=0) + 5)])
+    past = events.slice(0, 0)
+    if until is not None:
+        order = [place for place, time in enumerate(times) if time < until + chooser.choice([0, 10])]
+        past = events.take(pa.array(chooser.sample(order, len(order)), pa.int64()))
+        late = chooser.randrange(12)
+        events = events.filter(pa.array([time >= until - late for time in times], pa.bool_()))
+    batches, place = [], 0
+    while place < len(events):
+        batches.append(events.slice(place, size := chooser.choice([1, 3, 10, 40])))
+        place += size
+    return Feed(past, batches, until, lateness, ticks)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_four_lives_have_the_same_features(seed: int, tmp_path: Path) -> None:
+    chooser = random.Random(seed)
+    lives = random_lives(chooser)
+    feed, count = lives.feed, len(lives.feed.batches)
+    accepted = feed.accepted(count)
+    table = lives.in_table(accepted)
+
+    times = times_of(accepted, feed.ticks)
+    newest_of_time: dict[tuple[Any, ...], int] = {}
+    rows = accepted.to_pylist()
+    for place in sorted(range(len(rows)), key=lambda place: (times[place], rows[place]["id"] if lives.query._declared.order_by else place)):
+        newest_of_time[*(rows[place][name] for name in lives.keys), times[place]] = rows[place]["id"]
+    labels = list(newest_of_time)
+    for label, found in zip(labels, lives.labelled(accepted, labels), strict=True):
+        assert_equal(found, table[newest_of_time[label]], f"a label {label} and its row in a table")
+
+    begin = float("-inf") if feed.until is None else feed.until
+    streamed = lives.streamed()
+    ids = {row["id"]: time for row, time in zip(rows, times, strict=True)}
+    assert streamed.keys() == {row for row, time in ids.items() if time >= begin}
+    ends = sorted({*chooser.choices(range(count + 1), k=2), count})
+    resumed = lives.resumed(tmp_path / "results.state", ends, chooser)
+    assert resumed.keys() == {row for row, time in ids.items() if begin <= time < feed.watermark(count)}
+    for life in (streamed, resumed):
+        for row, found in life.items():
+            assert_equal(found, table[row], f"row {row} of a stream and of a table")
+
+    known = sorted({tuple(row[name] for name in lives.keys) for row in rows}, key=repr)
+    keys = [*known[:6], *([("unknown", 99)[: len(lives.keys)]] if lives.keys else [])]
+    with open_store(f"sqlite:///{tmp_path}/features.db") as store:
+        for read in lives.served(store, tmp_path / "states.state", ends, chooser):
+            since = feed.watermark(read)
+            events = feed.accepted(read)
+            for now in {since, max(times_of(events, feed.ticks), default=since), since + chooser.randrange(60)}:
+                expected = lives.labelled(events, [(*key, now) for key in keys])
+                for key, found, label in zip(keys, lives.looked_up(store, keys, now), expected, strict=True):
+                    assert_equal(found, label, f"a lookup of {key} at {now} and a label")
