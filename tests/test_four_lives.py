@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from helpers.cases import SOAK
-from helpers.features import KEYS, NUMBERS, SCHEMA, VALUES, growing, limited, numbers, random_events
-from helpers.four_lives import Feed, Lives, assert_equal, quiet, times_of
+from helpers.features import KEYS, NUMBERS, VALUES, growing, limited, numbers, random_events
+from helpers.four_lives import Feed, Lives, assert_equal, times_of
 from helpers.pairwise import FULL
 
 import sash
 from sash import agg, window
 from sash.serve import open_store
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sash.state.reader.LateRowsWarning"),
+    pytest.mark.filterwarnings("ignore::sash.backends.stream_start.OverlapWarning"),
+]
 SEEDS = range(1_000 if SOAK else 200 if FULL else 40)
 TIMES = {"int": (pa.int64(), 1, int), **{
     unit: (pa.timestamp(unit, zone), 60 * 1000**place, "{}m".format) for place, (unit, zone) in enumerate([("s", None), ("ms", "UTC"), ("us", "Europe/Berlin"), ("ns", None)])
@@ -34,7 +37,7 @@ TIMES = {"int": (pa.int64(), 1, int), **{
 def random_lives(chooser: random.Random) -> Lives:
     """Return a random query, and a random stream of events for it."""
     dtype, ticks, span = TIMES[chooser.choice(["int", "int", *TIMES])]
-    forget = chooser.choice([None, None, 25])
+    forget = chooser.choice([None, None, 30])
     some, grow = limited(span), growing(span)
     windows = chooser.choice([some, grow, some | grow])
     chosen = {name: windows[name] for name in chooser.sample(list(windows), chooser.randint(1, 3))}
@@ -81,7 +84,10 @@ def test_four_lives_have_the_same_features(seed: int, tmp_path: Path) -> None:
     times = times_of(accepted, feed.ticks)
     newest_of_time: dict[tuple[Any, ...], int] = {}
     rows = accepted.to_pylist()
-    for place in sorted(range(len(rows)), key=lambda place: (times[place], rows[place]["id"] if lives.query._declared.order_by else place)):
+    for place in sorted(
+        range(len(rows)),
+        key=lambda place: (times[place], rows[place]["id"] if lives.query._declared.order_by else place),
+    ):
         newest_of_time[*(rows[place][name] for name in lives.keys), times[place]] = rows[place]["id"]
     labels = list(newest_of_time)
     for label, found in zip(labels, lives.labelled(accepted, labels), strict=True):
@@ -104,7 +110,47 @@ def test_four_lives_have_the_same_features(seed: int, tmp_path: Path) -> None:
         for read in lives.served(store, tmp_path / "states.state", ends, chooser):
             since = feed.watermark(read)
             events = feed.accepted(read)
-            for now in {since, max(times_of(events, feed.ticks), default=since), since + chooser.randrange(60)}:
+            for now in {since, max([since, *times_of(events, feed.ticks)]), since + chooser.randrange(60)}:
                 expected = lives.labelled(events, [(*key, now) for key in keys])
                 for key, found, label in zip(keys, lives.looked_up(store, keys, now), expected, strict=True):
                     assert_equal(found, label, f"a lookup of {key} at {now} and a label")
+
+
+SLIDES = {
+    "tumbling": window.tumbling(6), "slide": window.time(10, slide=4), "right": window.time(10, slide=5, closed="right"),
+    "session": window.session(5), "cumulative": window.cumulative(12, 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLIDES)
+@pytest.mark.parametrize("seed", range(60 if SOAK else 20 if FULL else 4))
+def test_windows_with_a_slide_have_three_lives(seed: int, name: str) -> None:
+    """A label has the last window that had ended, and a stream with its past emits the windows that end after it."""
+    chooser = random.Random(seed)
+    names = chooser.sample(list(NUMBERS | VALUES), 4)
+    aggregates = {each: (NUMBERS | VALUES)[each] for each in names if each not in ("weighted", "smooth", "rank")}
+    aggregates["ids"] = agg.collect("id")
+    query = sash.Query(aggregates, SLIDES[name], by="key", time="t", order_by="id", lateness=chooser.choice([0, 12]))
+    events = random_events(chooser, 50, 60, 0)
+    until = chooser.randint(0, 50)
+    rest = events.filter(pc.greater_equal(events["t"], until)).to_reader(max_chunksize=7)
+    table = {(row["key"], row["window_end"]): row for row in query.run(events).to_pylist()}
+    streamed = query.run(rest, history=events, until=until, partial=True).read_all().to_pylist()
+    assert Counter((row["key"], row["window_end"]) for row in streamed if row["window_end"] > until) == Counter(
+        key for key in table if key[1] > until
+    )
+    for row in streamed:
+        assert_equal(row, table[row["key"], row["window_end"]], "a window of a stream and of a table")
+    labels = pa.table({"key": pa.array(KEYS * 12, pa.string()), "t": [time for time in range(0, 72, 6) for _ in KEYS]})
+    for row in query.run(events, at=labels).to_pylist():
+        time = row.pop("t")
+        ended = [end for key, end in table if key == row["key"] and end <= time]
+        expected = table.get((row["key"], row["window_end"]), {"ids": None})
+        if name == "session":
+            assert row["window_end"] == max(ended, default=None)
+        else:
+            assert not [end for end in ended if end > row["window_end"]]
+        if expected["ids"] is None:
+            assert row["ids"] is None
+        else:
+            assert_equal(row, expected, f"a label at {time} and the last window that had ended")

@@ -7,9 +7,9 @@ The model of what a stream accepts shares nothing with the engine.
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,14 @@ import pyarrow as pa
 
 import sash
 from sash.algorithms.base import alike
-from sash.backends.stream_start import OverlapWarning
 from sash.serve.store import Store
-from sash.state.reader import LateRowsWarning
 
 NEVER = -(10**9)
 ROUNDED = {"sd", "weighted", "smooth", "slope", "moments"}
 """Aggregates that round, so that the order of steps shows; all others are equal bit for bit, as sums of quarters are exact."""
 TIME = "t"
+INTERRUPTED = 0.4
+"""How many of all runs are interrupted."""
 
 
 @dataclass
@@ -43,7 +43,9 @@ class Feed:
         """Return the events that a stream has accepted after some batches, in order of arrival."""
         begin = NEVER if self.until is None else self.until
         older = times_of(self.past, self.ticks)
-        found = [self.past.filter(pa.array([time < begin for time in older], pa.bool_()))] if self.until is not None else []
+        found = (
+            [self.past.filter(pa.array([time < begin for time in older], pa.bool_()))] if self.until is not None else []
+        )
         newest = max((time for time in older if time < begin), default=NEVER) if found else NEVER
         for batch in self.batches[:count]:
             in_time = []
@@ -72,7 +74,9 @@ class Feed:
         def batches() -> Iterator[pa.RecordBatch]:
             for number in range(first, last):
                 taken[0] = number + 1
-                yield from self.batches[number].combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], self.past.schema)]
+                yield from self.batches[number].combine_chunks().to_batches() or [
+                    pa.RecordBatch.from_pylist([], self.past.schema)
+                ]
 
         return pa.RecordBatchReader.from_batches(self.past.schema, batches())
 
@@ -91,8 +95,6 @@ class Lives:
     feed: Feed
     forget: int | None = None
     span: Any = int
-    added: list[str] = field(default_factory=list)
-    """The columns of results that are not those of events."""
 
     def options(self) -> dict[str, Any]:
         """Return the options of the stream."""
@@ -126,29 +128,32 @@ class Lives:
     def streamed(self) -> dict[int, dict[str, Any]]:
         """Return the features of each row by its id, from one run of a stream to its end."""
         reader = self.feed.reader(0, len(self.feed.batches), [0])
-        with quiet():
-            return self._rows(self.query.run(reader, **self.options(), **self.feed.start()))
+        return self._rows(self.query.run(reader, **self.options(), **self.feed.start()))
 
     def resumed(self, path: Path, ends: Sequence[int], chooser: random.Random) -> dict[int, dict[str, Any]]:
         """Return the features of each row by its id, from runs that end after some batches. Some are interrupted and run again."""
         found: dict[int, dict[str, Any]] = {}
         first = 0
         for last in ends:
-            for interrupted in [True] * (chooser.random() < 0.4) + [False]:  # noqa: PLR2004 — some
-                with quiet():
-                    results = self.query.run(self.feed.reader(first, last, [0]), resume=path, **self.options(), **self.feed.start())
-                    if interrupted:
-                        next(results, None)
-                        continue
-                    rows = self._rows(results)
+            if chooser.random() < INTERRUPTED and next(self._resume(path, first, last), None) is None:
+                first = last  # a run without results has ended
+                continue
+            rows = self._rows(self._resume(path, first, last))
             assert not found.keys() & rows.keys()
             found |= rows
             first = last
         return found
 
+    def _resume(
+        self, path: Path, first: int, last: int, taken: list[int] | None = None, **more: Any
+    ) -> pa.RecordBatchReader:
+        reader = self.feed.reader(first, last, [0] if taken is None else taken)
+        return self.query.run(reader, resume=path, **self.options(), **self.feed.start(), **more)
+
     def _rows(self, results: Any) -> dict[int, dict[str, Any]]:
         rows = results.read_all().to_pylist()
-        assert len({row["id"] for row in rows}) == len(rows)
+        ids = [row["id"] for row in rows]
+        assert len(set(ids)) == len(ids), f"rows of a stream come twice: {ids}"
         return {row["id"]: features_of(row, self.feed.past.schema.names) for row in rows}
 
     # -- (d) -----------------------------------------------------------------------------------------------------------
@@ -158,20 +163,16 @@ class Lives:
 
         A run that was interrupted emits its states once more.
         """
-        number = first = 0
+        first = number = 0
         for last in ends:
-            for interrupted in [True] * (chooser.random() < 0.4) + [False]:  # noqa: PLR2004 — some
+            for most in [1, None] if chooser.random() < INTERRUPTED else [None]:
                 taken, following = [first], number
-                with quiet():
-                    states = self.query.run(
-                        self.feed.reader(first, last, taken), emit="state", resume=path, **self.options(), **self.feed.start()
-                    )
-                    for batch in states:
-                        store.write_next(batch, "features", "a stream", following)
-                        following += 1
+                for batch in islice(self._resume(path, first, last, taken, emit="state"), most):
+                    following += 1
+                    if store.write_next(batch, "features", "a stream", following - 1):
                         yield taken[0]
-                        if interrupted:
-                            break
+                if following == number:
+                    break  # a run without states has ended
             number, first = following, last
 
     def looked_up(self, store: Store, keys: list[tuple[Any, ...]], now: int) -> list[dict[str, Any]]:
@@ -182,19 +183,14 @@ class Lives:
         return self.query.lookup(states, now=time, header=header)
 
 
-def quiet() -> warnings.catch_warnings[None]:
-    """Return a context in which streams do not warn of late rows, nor of those that the past has too."""
-    context = warnings.catch_warnings(action="ignore", category=LateRowsWarning)
-    warnings.filterwarnings("ignore", category=OverlapWarning)
-    return context
-
-
 def features_of(row: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
     """Return the features in a row of results."""
     return {name: value for name, value in row.items() if name not in columns}
 
 
-def named_by_epoch(events: pa.Table, key: str, ticks: int, forget: int) -> tuple[pa.Table, dict[Any, list[tuple[int, int, str]]]]:
+def named_by_epoch(
+    events: pa.Table, key: str, ticks: int, forget: int
+) -> tuple[pa.Table, dict[Any, list[tuple[int, int, str]]]]:
     """Return events whose keys have another name after each long gap, and by key the first time, last time and name of its epochs."""
     keys, times = events[key].to_pylist(), times_of(events, ticks)
     epochs: dict[Any, list[tuple[int, int, str]]] = {}
@@ -222,5 +218,9 @@ def assert_equal(found: dict[str, Any], expected: dict[str, Any], about: str) ->
     for name, value in found.items():
         other = expected[name]
         same = type(value) is type(other) and repr(value) == repr(other)
-        may_round = name.rpartition("_")[0] in ROUNDED or name in ROUNDED or any(name.startswith(f"{each}_") for each in ROUNDED)
+        may_round = (
+            name.rpartition("_")[0] in ROUNDED
+            or name in ROUNDED
+            or any(name.startswith(f"{each}_") for each in ROUNDED)
+        )
         assert same or (may_round and alike(value, other)), f"{about}: {name} is {value!r}, not {other!r}"
