@@ -18,7 +18,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= 2
 SECONDS ?= 300
-DRAWN := 05_features 06_sensors 07_flights 08_market # the examples whose pictures docs/examples.md shows
+DRAWN := 05_features 06_sensors 07_flights 08_market 11_four_lives # the examples whose pictures docs/examples.md shows
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 
@@ -38,6 +38,7 @@ demo: .venv/ready
 	@$(BIN)/python examples/08_market.py
 	@$(BIN)/python examples/09_live.py
 	@$(BIN)/python examples/10_daily_job.py
+	@$(BIN)/python examples/11_four_lives.py
 
 test test-full: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready

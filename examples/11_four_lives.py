@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from drawing import BLUE, GREEN, INK, NOTE, ORANGE, RED, new_figure, save, style
+from drawing import BLUE, GREEN, INK, NOTE, RED, new_figure, save, style
 from matplotlib.axes import Axes
 from rich.console import Console
 from rich.table import Table
@@ -34,10 +34,17 @@ FEATURES = sash.Query(
     by="card",
     time="ts",
     windows={"1h": window.time("1h"), "24h": window.time("24h"), "30d": window.time("30d", tail="1h")},
-    aggregates={"payments": agg.count(), "spent": agg.sum("amount"), "most": agg.max("amount"), "mean": agg.mean("amount")},
+    aggregates={
+        "payments": agg.count(),
+        "spent": agg.sum("amount"),
+        "most": agg.max("amount"),
+        "mean": agg.mean("amount"),
+    },
     lateness="10m",
 )
-NAMES = [f"{aggregate}_{length}" for aggregate in ("payments", "spent", "most", "mean") for length in ("1h", "24h", "30d")]
+NAMES = [
+    f"{aggregate}_{length}" for aggregate in ("payments", "spent", "most", "mean") for length in ("1h", "24h", "30d")
+]
 console = Console(width=None if Console().is_terminal else 120, highlight=False)
 
 
@@ -51,7 +58,9 @@ def main() -> None:
     training = FEATURES.run(payments, at=labels, at_time="checked")
     known = training["checked"] < UNTIL
     model = train(training[known])
-    console.print(f"  {known.sum():,} labels before {UNTIL:%d %B}, {training[known]['fraud'].sum()} of them fraud, train a model of {len(NAMES)} features.")
+    console.print(
+        f"  {known.sum():,} labels before {UNTIL:%d %B}, {training[known]['fraud'].sum()} of them fraud, train a model of {len(NAMES)} features."
+    )
 
     console.rule("[bold]2. backfill: a table of the past")
     table = FEATURES.run(payments)
@@ -60,7 +69,9 @@ def main() -> None:
     console.rule("[bold]3. stream: it starts with the past")
     arrivals = pa.Table.from_pandas(today, preserve_index=False).to_reader(max_chunksize=50)
     streamed = FEATURES.run(arrivals, history=past, until=UNTIL).read_all().to_pandas()
-    console.print(f"  {len(streamed):,} payments from {UNTIL:%d %B} on. The windows of 30 days are complete from the first one on.")
+    console.print(
+        f"  {len(streamed):,} payments from {UNTIL:%d %B} on. The windows of 30 days are complete from the first one on."
+    )
 
     console.rule("[bold]4. serve: features at the moment of a request")
     card = requests[requests["fraud"]]["card"].mode()[0]
@@ -86,8 +97,12 @@ def make_payments() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Make up payments of owners and of thieves, in whole dollars. Labels are payments, checked a minute later."""
     chance = np.random.default_rng(8)
     seconds = DAYS * 86_400
-    owners = pd.DataFrame({"card": chance.integers(0, CARDS, OWN), "begin": chance.integers(0, seconds, OWN), "fraud": False})
-    begins = np.concatenate([chance.integers(0, seconds - 7_200, THEFTS - 6), seconds - chance.integers(20_000, 160_000, 6)])
+    owners = pd.DataFrame(
+        {"card": chance.integers(0, CARDS, OWN), "begin": chance.integers(0, seconds, OWN), "fraud": False}
+    )
+    begins = np.concatenate(
+        [chance.integers(0, seconds - 7_200, THEFTS - 6), seconds - chance.integers(20_000, 160_000, 6)]
+    )
     thefts = pd.DataFrame({"card": chance.choice(CARDS, THEFTS, replace=False), "begin": begins, "fraud": True})
     thieves = thefts.loc[thefts.index.repeat(chance.integers(4, 12, THEFTS))]
     thieves = thieves.assign(begin=thieves["begin"] + chance.integers(0, 5_400, len(thieves)))
@@ -95,7 +110,9 @@ def make_payments() -> tuple[pd.DataFrame, pd.DataFrame]:
     fraud = payments["fraud"].to_numpy()
     payments["ts"] = FIRST + pd.to_timedelta(payments.pop("begin"), unit="s")
     payments["amount"] = np.ceil(chance.gamma(1.5, np.where(fraud, 90.0, 28.0), len(payments)))
-    chosen = np.sort(np.concatenate([chance.choice(np.flatnonzero(~fraud), LABELS, replace=False), np.flatnonzero(fraud)]))
+    chosen = np.sort(
+        np.concatenate([chance.choice(np.flatnonzero(~fraud), LABELS, replace=False), np.flatnonzero(fraud)])
+    )
     labels = payments.loc[chosen, ["card", "ts", "fraud"]].rename(columns={"ts": "checked"}).reset_index(drop=True)
     labels["checked"] += CHECKED_AFTER
     return payments.drop(columns="fraud"), labels
@@ -128,7 +145,9 @@ def serve_requests(
             yield from pa.Table.from_pandas(today[places == place], preserve_index=False).to_batches()
 
     schema = pa.Schema.from_pandas(today, preserve_index=False)
-    states = FEATURES.run(pa.RecordBatchReader.from_batches(schema, micro_batches()), history=past, until=UNTIL, emit="state")
+    states = FEATURES.run(
+        pa.RecordBatchReader.from_batches(schema, micro_batches()), history=past, until=UNTIL, emit="state"
+    )
     answers, curve = [], []
     for number, batch in enumerate(states):
         store.write(batch, "cards", run="today", number=number)
@@ -168,11 +187,20 @@ def four_lives(moment: pd.Series, table: pd.DataFrame, streamed: pd.DataFrame) -
         row = rows[(rows["card"] == moment["card"]) & (rows["ts"] == paid)].iloc[0]
         result.add_row(name, f"{paid:%H:%M:%S}", *(f"{row[feature]:,.0f}" for feature in shown))
     for name, suffix in (("label", ""), ("lookup", "_served")):
-        result.add_row(name, f"{moment['checked']:%H:%M:%S}", *(f"{moment[feature + suffix]:,.0f}" for feature in shown))
+        result.add_row(
+            name, f"{moment['checked']:%H:%M:%S}", *(f"{moment[feature + suffix]:,.0f}" for feature in shown)
+        )
     return result
 
 
-def draw(card: int, payments: pd.DataFrame, table: pd.DataFrame, streamed: pd.DataFrame, training: pd.DataFrame, curve: pd.DataFrame) -> Path:
+def draw(
+    card: int,
+    payments: pd.DataFrame,
+    table: pd.DataFrame,
+    streamed: pd.DataFrame,
+    training: pd.DataFrame,
+    curve: pd.DataFrame,
+) -> Path:
     """Draw what each life knows of a stolen card around the theft."""
     labels = training[(training["card"] == card) & training["fraud"]]
     middle = labels["checked"].median().floor("1h")
@@ -190,13 +218,22 @@ def draw(card: int, payments: pd.DataFrame, table: pd.DataFrame, streamed: pd.Da
     return save(figure, "four_lives")
 
 
-def draw_lives(axes: Axes, name: str, middle: pd.Timestamp, rows: list[pd.DataFrame], labels: pd.DataFrame, curve: pd.DataFrame) -> None:
+def draw_lives(
+    axes: Axes, name: str, middle: pd.Timestamp, rows: list[pd.DataFrame], labels: pd.DataFrame, curve: pd.DataFrame
+) -> None:
     """Draw lookups as a line, and what the other lives have at their times as points."""
 
     def hours(times: pd.Series) -> Any:
         return (times - middle) / pd.Timedelta("1h")
 
-    axes.plot(hours(curve["now"]), curve[name], color=BLUE, linewidth=1.4, drawstyle="steps-post", label="lookup, every 5 minutes")
+    axes.plot(
+        hours(curve["now"]),
+        curve[name],
+        color=BLUE,
+        linewidth=1.4,
+        drawstyle="steps-post",
+        label="lookup, every 5 minutes",
+    )
     table, streamed = rows
     axes.plot(hours(streamed["ts"]), streamed[name], "o", color=GREEN, markersize=9, fillstyle="none", label="stream")
     axes.plot(hours(table["ts"]), table[name], "o", color=INK, markersize=3.5, label="table")
@@ -206,7 +243,6 @@ def draw_lives(axes: Axes, name: str, middle: pd.Timestamp, rows: list[pd.DataFr
     axes.set_ylim(0, near.max() * 1.25)
     if name == "payments_1h":
         axes.legend(loc="upper right", frameon=False, labelcolor=NOTE, ncols=2)
-    axes.axhline(0, color=ORANGE, linewidth=0)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,9 @@ def made_lives(files: int, seed: int = 3) -> Lives:
     chooser = random.Random(seed)
 
     def event(minute: int) -> dict[str, Any]:
-        active = [f"card {number}" for number in range(12) if minute // 1700 % 3 != number % 3]  # two of three, for a while
+        active = [
+            f"card {number}" for number in range(12) if minute // 1700 % 3 != number % 3
+        ]  # two of three, for a while
         amount = None if chooser.random() < 0.1 else chooser.randint(-40, 40) / 4
         card = chooser.choice([None, *active])
         return {"card": card, "t": minute * MINUTE, "id": chooser.getrandbits(40), "amount": amount}

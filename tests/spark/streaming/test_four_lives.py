@@ -84,11 +84,15 @@ def test_four_lives_on_spark(spark: SparkSession, tmp_path: Path) -> None:
                 assert files_read(tmp_path, store.get(NAME).number or 0) == end
                 check_lookups(store, lives, end, chooser)
     accepted = feed.accepted(len(feed.batches))
-    assert sum(map(len, feed.batches)) - len(accepted) + feed.past.num_rows > 0  # some rows are late, or in the past too
+    assert (
+        sum(map(len, feed.batches)) - len(accepted) + feed.past.num_rows > 0
+    )  # some rows are late, or in the past too
     table = lives.in_table(accepted)
     events, epochs = in_epochs(spark, accepted)
     batch = {row["id"]: features_of(row, columns) for row in QUERY.run(events).toArrow().to_pylist()}
-    stream = {row["id"]: features_of(row, columns) for row in spark.read.parquet(f"{tmp_path}/results").toArrow().to_pylist()}
+    stream = {
+        row["id"]: features_of(row, columns) for row in spark.read.parquet(f"{tmp_path}/results").toArrow().to_pylist()
+    }
     assert batch.keys() == table.keys()
     times = dict(zip(accepted["id"].to_pylist(), times_of(accepted, MINUTE), strict=True))
     assert stream.keys() == {row for row, at in times.items() if feed.until <= at < feed.watermark(len(feed.batches))}  # type: ignore[operator]
