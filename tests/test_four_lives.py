@@ -15,23 +15,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from helpers.cases import SOAK
-from helpers.features import KEYS, NUMBERS, VALUES, growing, limited, numbers, random_events
+from helpers.features import KEYS, NUMBERS, VALUES, Span, growing, limited, numbers, random_events
 from helpers.four_lives import Feed, Lives, assert_equal, times_of
 from helpers.pairwise import FULL
 
 import sash
 from sash import agg, window
 from sash.serve import open_store
+from sash.serve.store import Store
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sash.state.reader.LateRowsWarning"),
     pytest.mark.filterwarnings("ignore::sash.backends.stream_start.OverlapWarning"),
 ]
 SEEDS = range(1_000 if SOAK else 200 if FULL else 40)
-TIMES = {"int": (pa.int64(), 1, int), **{
-    unit: (pa.timestamp(unit, zone), 60 * 1000**place, "{}m".format) for place, (unit, zone) in enumerate([("s", None), ("ms", "UTC"), ("us", "Europe/Berlin"), ("ns", None)])
-}}  # fmt: skip
-"""The type of the time column, ticks in a unit, and durations of some units."""
+TIMES: dict[str, tuple[pa.DataType, int, Span]] = {
+    "int": (pa.int64(), 1, int),
+    "s": (pa.timestamp("s"), 60, "{}m".format),
+    "ms": (pa.timestamp("ms", "UTC"), 60_000, "{}m".format),
+    "us": (pa.timestamp("us", "Europe/Berlin"), 60_000_000, "{}m".format),
+    "ns": (pa.timestamp("ns"), 60_000_000_000, "{}m".format),
+}
+"""The type of the time column, its ticks in a unit, and what makes durations of units."""
 
 
 def random_lives(chooser: random.Random) -> Lives:
@@ -73,6 +78,28 @@ def random_feed(chooser: random.Random, events: pa.Table, lateness: int, ticks: 
     return Feed(past, batches, until, lateness, ticks)
 
 
+def check_labels(lives: Lives, accepted: pa.Table, table: dict[int, dict[str, Any]]) -> None:
+    """Compare labels at the time of events with the last row of that key and time in a table."""
+    rows, times = accepted.to_pylist(), times_of(accepted, lives.feed.ticks)
+    by_id = lives.query._declared.order_by
+    order = sorted(range(len(rows)), key=lambda row: (times[row], rows[row]["id"] if by_id else row))
+    newest = {(*(rows[row][name] for name in lives.keys), times[row]): rows[row]["id"] for row in order}
+    for label, found in zip(newest, lives.labelled(accepted, [*newest]), strict=True):
+        assert_equal(found, table[newest[label]], f"a label {label} and its row in a table")
+
+
+def check_lookups(lives: Lives, store: Store, read: int, chooser: random.Random) -> None:
+    """Compare the features of keys in a store with those of labels, at some times from the watermark on."""
+    feed = lives.feed
+    events, since = feed.accepted(read), feed.watermark(read)
+    known = sorted({tuple(row[name] for name in lives.keys) for row in events.to_pylist()}, key=repr)
+    keys = [*chooser.sample(known, min(len(known), 6)), *([("unknown", 99)[: len(lives.keys)]] if lives.keys else [])]
+    for now in {since, max([since, *times_of(events, feed.ticks)]), since + chooser.randrange(60)}:
+        expected = lives.labelled(events, [(*key, now) for key in keys])
+        for key, found, label in zip(keys, lives.looked_up(store, keys, now), expected, strict=True):
+            assert_equal(found, label, f"a lookup of {key} at {now} and a label")
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_four_lives_have_the_same_features(seed: int, tmp_path: Path) -> None:
     chooser = random.Random(seed)
@@ -80,40 +107,22 @@ def test_four_lives_have_the_same_features(seed: int, tmp_path: Path) -> None:
     feed, count = lives.feed, len(lives.feed.batches)
     accepted = feed.accepted(count)
     table = lives.in_table(accepted)
+    check_labels(lives, accepted, table)
 
-    times = times_of(accepted, feed.ticks)
-    newest_of_time: dict[tuple[Any, ...], int] = {}
-    rows = accepted.to_pylist()
-    for place in sorted(
-        range(len(rows)),
-        key=lambda place: (times[place], rows[place]["id"] if lives.query._declared.order_by else place),
-    ):
-        newest_of_time[*(rows[place][name] for name in lives.keys), times[place]] = rows[place]["id"]
-    labels = list(newest_of_time)
-    for label, found in zip(labels, lives.labelled(accepted, labels), strict=True):
-        assert_equal(found, table[newest_of_time[label]], f"a label {label} and its row in a table")
-
-    begin = float("-inf") if feed.until is None else feed.until
+    since = float("-inf") if feed.until is None else feed.until
+    times = dict(zip(accepted["id"].to_pylist(), times_of(accepted, feed.ticks), strict=True))
     streamed = lives.streamed()
-    ids = {row["id"]: time for row, time in zip(rows, times, strict=True)}
-    assert streamed.keys() == {row for row, time in ids.items() if time >= begin}
+    assert streamed.keys() == {row for row, time in times.items() if time >= since}
     ends = sorted({*chooser.choices(range(count + 1), k=2), count})
     resumed = lives.resumed(tmp_path / "results.state", ends, chooser)
-    assert resumed.keys() == {row for row, time in ids.items() if begin <= time < feed.watermark(count)}
+    assert resumed.keys() == {row for row, time in times.items() if since <= time < feed.watermark(count)}
     for life in (streamed, resumed):
         for row, found in life.items():
             assert_equal(found, table[row], f"row {row} of a stream and of a table")
 
-    known = sorted({tuple(row[name] for name in lives.keys) for row in rows}, key=repr)
-    keys = [*known[:6], *([("unknown", 99)[: len(lives.keys)]] if lives.keys else [])]
     with open_store(f"sqlite:///{tmp_path}/features.db") as store:
         for read in lives.served(store, tmp_path / "states.state", ends, chooser):
-            since = feed.watermark(read)
-            events = feed.accepted(read)
-            for now in {since, max([since, *times_of(events, feed.ticks)]), since + chooser.randrange(60)}:
-                expected = lives.labelled(events, [(*key, now) for key in keys])
-                for key, found, label in zip(keys, lives.looked_up(store, keys, now), expected, strict=True):
-                    assert_equal(found, label, f"a lookup of {key} at {now} and a label")
+            check_lookups(lives, store, read, chooser)
 
 
 SLIDES = {
@@ -134,7 +143,7 @@ def test_windows_with_a_slide_have_three_lives(seed: int, name: str) -> None:
     events = random_events(chooser, 50, 60, 0)
     until = chooser.randint(0, 50)
     rest = events.filter(pc.greater_equal(events["t"], until)).to_reader(max_chunksize=7)
-    table = {(row["key"], row["window_end"]): row for row in query.run(events).to_pylist()}
+    table: dict[Any, dict[str, Any]] = {(row["key"], row["window_end"]): row for row in query.run(events).to_pylist()}
     streamed = query.run(rest, history=events, until=until, partial=True).read_all().to_pylist()
     assert Counter((row["key"], row["window_end"]) for row in streamed if row["window_end"] > until) == Counter(
         key for key in table if key[1] > until

@@ -180,7 +180,8 @@ class Lives:
         header = store.get("features").layout.header
         time = pa.scalar(now * self.feed.ticks, pa.int64()).cast(self.feed.past.schema.field(TIME).type).as_py()
         states = [store.state("features", dict(zip(self.keys, key, strict=True))) for key in keys]
-        return self.query.lookup(states, now=time, header=header)
+        found: list[dict[str, Any]] = self.query.lookup(states, now=time, header=header)
+        return found
 
 
 def features_of(row: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:

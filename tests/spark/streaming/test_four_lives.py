@@ -10,9 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
 from helpers.four_lives import Lives, assert_equal, features_of, named_by_epoch, times_of
@@ -33,7 +31,7 @@ from helpers.spark.served import (
     write_history,
     write_states,
 )
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from sash.serve import open_store
 from sash.serve.store import Store
@@ -60,12 +58,6 @@ def check_lookups(store: Store, lives: Lives, files: int, chooser: random.Random
             assert_equal(found, label, f"{store.url}: a lookup of {key} at {now}, after {files} files")
 
 
-def in_epochs(spark: SparkSession, events: pa.Table) -> tuple[DataFrame, dict[Any, list[tuple[int, int, str]]]]:
-    """Return events on Spark, whose keys have another name after each long gap."""
-    named, epochs = named_by_epoch(events, "card", MINUTE, FORGET)
-    return spark.createDataFrame(named), epochs
-
-
 @pytest.mark.full
 def test_four_lives_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     lives = made_lives(24)
@@ -88,25 +80,26 @@ def test_four_lives_on_spark(spark: SparkSession, tmp_path: Path) -> None:
         sum(map(len, feed.batches)) - len(accepted) + feed.past.num_rows > 0
     )  # some rows are late, or in the past too
     table = lives.in_table(accepted)
-    events, epochs = in_epochs(spark, accepted)
+    named, _ = named_by_epoch(accepted, "card", MINUTE, FORGET)  # a batch forgets no key
+    events = spark.createDataFrame(named)
     batch = {row["id"]: features_of(row, columns) for row in QUERY.run(events).toArrow().to_pylist()}
     stream = {
         row["id"]: features_of(row, columns) for row in spark.read.parquet(f"{tmp_path}/results").toArrow().to_pylist()
     }
     assert batch.keys() == table.keys()
     times = dict(zip(accepted["id"].to_pylist(), times_of(accepted, MINUTE), strict=True))
-    assert stream.keys() == {row for row, at in times.items() if feed.until <= at < feed.watermark(len(feed.batches))}  # type: ignore[operator]
+    assert stream.keys() == {row for row, at in times.items() if feed.until <= at < feed.watermark(len(feed.batches))}
     for rows in (batch, stream):
         for row, found in rows.items():
             assert_equal(found, table[row], f"row {row}")
-    named, _ = named_by_epoch(accepted, "card", MINUTE, FORGET)
     labels = named.select(["card", "t"]).group_by(["card", "t"]).aggregate([])
-    found_labels = QUERY.run(events, at=spark.createDataFrame(labels)).toArrow().to_pylist()
+    on_spark = (
+        QUERY.run(events, at=spark.createDataFrame(labels)).toArrow().cast(QUERY.schema(named, at=labels)).to_pylist()
+    )
     expected = {(row["card"], row["t"]): row for row in QUERY.run(named, at=labels).to_pylist()}
-    assert len(found_labels) == len(expected) > len(epochs)
-    for row in found_labels:
-        key = (row["card"], row["t"].astimezone(expected_zone := next(iter(expected))[1].tzinfo))
-        assert_equal(features_of(row, columns), features_of(expected[key], columns), f"label {key} in {expected_zone}")
+    assert len(on_spark) == len(expected)
+    for row in on_spark:
+        assert_equal(row, expected[row["card"], row["t"]], "a label")
 
 
 # -- the soak ----------------------------------------------------------------------------------------------------------
