@@ -5,6 +5,7 @@
 #             branch coverage of at least 95 %, Spark Connect, the oldest Spark; about an hour
 # make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle;
 #             streams on Spark whose driver is killed twenty times, and whose keys come and go for long;
+#             ten minutes of kills of a stream whose states a store serves (SASH_SOAK_SECONDS=60 for one);
 #             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version;
 #             ten minutes of make fuzz
 # make fuzz   random queries over random data against the oracle, for SECONDS=300; a finding comes with its reproduction
@@ -71,7 +72,7 @@ test-full: .venv/chromium .venv/redis
 
 soak: .venv/chromium .venv/redis $(OLD_SPARKS:%=.venv-spark%/ready)
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) -m 'not session' tests/kernels tests/aggregator tests/algorithms \
-		tests/benchmarks tests/language tests/live tests/state tests/spark
+		tests/benchmarks tests/language tests/live tests/state tests/spark tests/test_four_lives.py
 	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q -m session tests/spark || exit 1; done
 	$(BIN)/python -m pytest -q -m session tests/spark
 	$(MAKE) --no-print-directory fuzz SECONDS=600

@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sash.state.reader.LateRowsWarning"),
     pytest.mark.filterwarnings("ignore::sash.backends.stream_start.OverlapWarning"),
 ]
-SEEDS = range(1_000 if SOAK else 200 if FULL else 40)
+SEEDS = range(1_000 if SOAK else 120 if FULL else 30)
 TIMES: dict[str, tuple[pa.DataType, int, Span]] = {
     "int": (pa.int64(), 1, int),
     "s": (pa.timestamp("s"), 60, "{}m".format),
@@ -132,7 +132,7 @@ SLIDES = {
 
 
 @pytest.mark.parametrize("name", SLIDES)
-@pytest.mark.parametrize("seed", range(60 if SOAK else 20 if FULL else 4))
+@pytest.mark.parametrize("seed", range(60 if SOAK else 10 if FULL else 2))
 def test_windows_with_a_slide_have_three_lives(seed: int, name: str) -> None:
     """A label has the last window that had ended, and a stream with its past emits the windows that end after it."""
     chooser = random.Random(seed)
