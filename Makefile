@@ -9,7 +9,8 @@
 #             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version;
 #             ten minutes of make fuzz
 # make fuzz   random queries over random data against the oracle, for SECONDS=300; a finding comes with its reproduction
-# make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
+# make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg, Spark, Flink, Pathway and Bytewax: checked, timed, drawn
+#             (make bench-quick: only to see that it runs, with those of Flink, Pathway and Bytewax that are installed)
 # make dist   the wheel and the source archive: checked, and installed with each extra on each Python from 3.11 to 3.13 that is found
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
 # make docs   the documentation as a site, in build/docs; needs no network once .venv is made (make pictures: draws its pictures again)
@@ -22,6 +23,7 @@ SECONDS ?= 300
 DRAWN := 05_features 06_sensors 07_flights 08_market 11_four_lives # the examples whose pictures docs/examples.md shows
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
+ENGINES := flink pathway bytewax # what benchmarks/engines runs beside Sash
 
 .PHONY: help demo test test-local test-spark test-check test-full soak fuzz bench bench-quick dist costs docs pictures check format clean
 
@@ -80,7 +82,7 @@ soak: .venv/chromium .venv/redis $(OLD_SPARKS:%=.venv-spark%/ready)
 fuzz: .venv/ready
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS)
 
-bench: .venv/redis
+bench: .venv/redis $(ENGINES:%=.venv-%/ready)
 	$(BIN)/python -m benchmarks all
 	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.plots
@@ -133,8 +135,11 @@ format: .venv/ready
 .venv-spark%/ready: .venv/ready tools/setup_spark.sh
 	@bash tools/setup_spark.sh $*
 
+$(ENGINES:%=.venv-%/ready): .venv-%/ready: .venv/ready tools/requirements-%.txt tools/setup_engine.sh
+	@bash tools/setup_engine.sh $*
+
 .venv-dist/ready: tools/requirements-dist.txt tools/setup_dist.sh
 	@PYTHON=$(PYTHON) bash tools/setup_dist.sh
 
 clean:
-	rm -rf .venv .venv-dist .venv-spark* .mypy_cache .ruff_cache .hypothesis .coverage build dist
+	rm -rf .venv .venv-dist .venv-spark* $(ENGINES:%=.venv-%) .mypy_cache .ruff_cache .hypothesis .coverage build dist

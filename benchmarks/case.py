@@ -15,6 +15,7 @@ TIME, WORST_STEP, ERROR, MEMORY = "ns a row", "ns in the worst step", "relative 
 SECONDS = "seconds"
 """Of one call or one process, however many rows it has."""
 MEGABYTES = "MB written"
+RATE = "events a second"
 COMBINES, PARTIALS, ITEMS, HELD, STEP = "combines a row", "partials a window", "items held", "MB held", "ns a step"
 """What is counted, and what a window holds or takes for a single row."""
 

@@ -12,6 +12,9 @@ from benchmarks.choice.case import ChoiceCase
 from benchmarks.choice.field import ChoiceField
 from benchmarks.column_case import ColumnCase
 from benchmarks.column_field import ColumnField
+from benchmarks.engines.case import EngineCase
+from benchmarks.engines.field import EngineField
+from benchmarks.engines.latency import LatencyCase, LatencyField
 from benchmarks.features.case import FeatureCase
 from benchmarks.features.field import FeatureField
 from benchmarks.filters_and_weights.case import WeightCase
@@ -69,6 +72,7 @@ def measure(case: Case, repeats: int | None = None) -> list[Reading]:
     return [
         reading(case, one, values[one.name], field.counted(one), field.compiled.get(one.name))
         for one in case.contestants
+        if one.name in values  # an engine may be missing on this machine
     ]
 
 
@@ -77,11 +81,13 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     AroundCase: AroundField,
     ChoiceCase: ChoiceField,
     ColumnCase: ColumnField,
+    EngineCase: EngineField,
     EventCase: EventField,
     FeatureCase: FeatureField,
     FirstCase: FirstField,
     GrowthCase: GrowthField,
     LateCase: LateField,
+    LatencyCase: LatencyField,
     MemoryCase: MemoryField,
     NexmarkCase: NexmarkField,
     NexmarkStreamCase: NexmarkStreamField,

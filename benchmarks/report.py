@@ -18,6 +18,7 @@ from benchmarks.case import (
     MEGABYTES,
     MEMORY,
     PARTIALS,
+    RATE,
     SECONDS,
     Case,
     Target,
@@ -94,6 +95,8 @@ def quantity(one: Reading) -> str:
         return f"{one.value:,.0f} MB"
     if one.measure in (COMBINES, PARTIALS, ITEMS):
         return f"{one.value:.3g} {one.measure.partition(' ')[0]}"
+    if one.measure == RATE:
+        return f"{one.value:,.0f} events a second"
     if one.measure in (MEGABYTES, HELD):
         return f"{one.value:.3g} MB"
     return say_time(one.value * 1e9 if one.measure == SECONDS else one.value)

@@ -6,11 +6,12 @@ import csv
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, distributions
 from pathlib import Path
 
 from benchmarks.case import Case, Contestant
@@ -103,7 +104,21 @@ def reading(
 def versions_of(package: str) -> str:
     """Return the package and its version; for Sash, what it compiles with too."""
     names = ("sash", "numba", "numpy") if package == "sash" else (package,)
-    return ", ".join(f"{name} {version(name)}" for name in names)
+    return ", ".join(f"{name} {_version(name)}" for name in names)
+
+
+def _version(package: str) -> str:
+    """Return the version of a package, of this environment or of one of another engine.
+
+    >>> import pyarrow as pa
+    >>> _version("pyarrow") == pa.__version__
+    True
+    """
+    others = map(str, ROOT.glob(".venv-*/lib/python*/site-packages"))
+    found = next(iter(distributions(name=package, path=[*sys.path, *others])), None)
+    if found is None:
+        raise PackageNotFoundError(package)
+    return found.version
 
 
 @cache

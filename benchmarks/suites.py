@@ -164,6 +164,11 @@ SUITES = {
         quick_rows=2_000,
         cases_in="benchmarks.never_slower.cases:CASES",
     ),
+    "engines": Suite(
+        description="Streams of the same events in Sash, Flink, Spark, Pathway and Bytewax.",
+        quick_rows=2_000,
+        cases_in="benchmarks.engines.cases:CASES",
+    ),
     "papers": Suite(
         description="The papers' experiments. SASH_DEBS_2012 and SASH_DEBS_2014 name the real data; else it is generated.",
         quick_rows=1 << 12,

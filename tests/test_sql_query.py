@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +202,54 @@ def test_without_sqlglot_the_message_tells_how_to_install_it(monkeypatch: pytest
     for call in (lambda: sash.sql("SELECT 1"), sash.Query(sash.agg.max("x"), sash.window.rows(3)).to_sql):
         with pytest.raises(ImportError, match=r"pip install 'sash\[sql\]'"):
             call()
+
+
+IN_HOUR = "OVER (PARTITION BY card ORDER BY ts RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW)"
+PAYMENTS = pa.table({"card": [1, 1, 2], "ts": pa.array([0, 60, 120], pa.timestamp("s")), "paid": [5.0, 7.0, 1.0]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT *, count(*) {IN_HOUR} AS n FROM t WHERE paid > 1",
+        f"SELECT card, count(*) {IN_HOUR} AS n FROM t WHERE paid > 1",
+        "SELECT card, count(*) AS n FROM t [PARTITION BY card RANGE 1 HOUR ON ts] WHERE paid > 1",
+    ],
+)
+def test_states_of_a_text_that_selects_aggregates(text: str) -> None:
+    query, now = sash.sql(text), datetime(1970, 1, 1, 1, 0, 30)  # noqa: DTZ001 — the column has no zone
+    states = query.run(PAYMENTS.to_reader(), emit="state").read_all().to_pylist()
+    assert [query.lookup(row["state"], now=now) for row in states] == [{"n": 1}]
+    header = query.state_header(PAYMENTS.to_reader())
+    assert sash.sql(text).lookup(states[0]["state"], now=now, header=header) == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"SELECT card, count(*) {IN_HOUR} + 1 AS n FROM t", "without SQL around them"),
+        (f"SELECT card AS c, count(*) {IN_HOUR} AS n FROM t", "without SQL around them"),
+        (f"SELECT card, count(*) {IN_HOUR} AS n FROM t QUALIFY n > 1", "without SQL around them"),
+        (f"SELECT card, count(*) {IN_HOUR} AS n FROM t ORDER BY n LIMIT 1", "without SQL around them"),
+        (
+            f"SELECT count(*) {IN_HOUR} AS n, sum(paid) OVER (ORDER BY ts ROWS 2 PRECEDING) AS s FROM t",
+            "one query for each",
+        ),
+        (f"WITH x AS (SELECT * FROM t) SELECT card, count(*) {IN_HOUR} AS n FROM x", "text of several SELECTs"),
+    ],
+)
+def test_a_text_whose_results_are_not_those_of_lookups_has_no_states(text: str, message: str) -> None:
+    query = sash.sql(text)
+    for call in (
+        lambda: query.run(PAYMENTS.to_reader(), emit="state"),
+        lambda: query.state_header(PAYMENTS.to_reader()),
+        lambda: query.lookup(None, now=datetime(1970, 1, 2)),  # noqa: DTZ001 — the column has no zone
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_a_lookup_needs_the_time_column_in_the_text() -> None:
+    query = sash.sql("SELECT count(*) AS n FROM t [PARTITION BY card RANGE 1 HOUR]")
+    with pytest.raises(ValueError, match="does not name its time column"):
+        query.lookup(None, now=datetime(1970, 1, 2))  # noqa: DTZ001 — the column has no zone

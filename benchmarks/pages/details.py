@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.choice import summary as choice
+from benchmarks.engines import flink_sql
+from benchmarks.engines.questions import QUESTIONS as STREAM_QUESTIONS
 from benchmarks.features import peers as feature_peers
 from benchmarks.first_answer import summary as first_answer
 from benchmarks.first_answer.cases import CASES as FIRST_ANSWERS
@@ -81,10 +83,15 @@ def sql_of_flights(_: Sequence[Reading]) -> Iterator[str]:
     yield from _sql({case.name: case.question.sql for case in FLIGHTS if case.question.sql.count("SELECT") > 1})
 
 
-def _sql(texts: Mapping[str, str]) -> Iterator[str]:
+def sql_of_flink(_: Sequence[Reading]) -> Iterator[str]:
+    """Yield the SQL of Flink; of several windows, only the first."""
+    yield from _sql({name: flink_sql.first_select(one) for name, one in STREAM_QUESTIONS.items()}, "Flink")
+
+
+def _sql(texts: Mapping[str, str], peer: str = "DuckDB") -> Iterator[str]:
     yield "## The SQL\n"
     for name, text in texts.items():
-        yield f"DuckDB, *{name}*:\n\n```sql\n{text}\n```\n"
+        yield f"{peer}, *{name}*:\n\n```sql\n{text}\n```\n"
 
 
 DETAILS = {
@@ -110,6 +117,11 @@ DETAILS = {
     ),
     "nexmark": Detail(
         "Nexmark", picture="![Time per event of each query, in Sash and in Spark](../images/nexmark.svg)"
+    ),
+    "engines": Detail(
+        "Streams beside Flink",
+        picture="![Time per event against the slide, for each engine](../images/engines.svg)",
+        more=sql_of_flink,
     ),
     "spark_windows": Detail("Spark's own WindowBenchmark"),
     "never_slower": Detail("Queries that Spark can run itself"),

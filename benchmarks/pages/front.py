@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.case import MEMORY
+from benchmarks.engines import cases as engines
+from benchmarks.engines.latency import SHOWN
 from benchmarks.pages.details import DETAILS
 from benchmarks.pages.tables import say_where, table, text_of
 from benchmarks.questions.case import PEERS
-from benchmarks.report import round_off, say_time
+from benchmarks.report import quantity, round_off, say_time
 from benchmarks.results import ROOT, Reading, read
 from benchmarks.suites import SUITES
 from benchmarks.workloads.cases import MEMORIES, TIMES
@@ -99,6 +101,53 @@ def on_spark(name: str) -> Iterator[str]:
     yield from table(("what", "Sash, per row", "Spark", "Sash beside Spark"), rows)
 
 
+def beside_flink(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the table of streams: the time per event of Sash, and how many times as fast it is as each engine."""
+    found = {(one.case, one.contestant): one for one in readings}
+    peers = [name for name, one in engines.ENGINES.items() if one.role == "peer"]
+    rows = []
+    for case in engines.TIMES:
+        own = [found.get((case.name, name)) for name in (engines.SASH, engines.ON_SPARK)]
+        in_process, on_spark = own
+        if in_process is None or on_spark is None:
+            continue
+        cells = [case.name, say_time(in_process.value), say_time(on_spark.value)]
+        for peer in peers:
+            other = found.get((case.name, peer))
+            sash = on_spark if peer == engines.SPARK else in_process
+            cells.append(say_speed(sash.value, other.value) if other else "")
+        rows.append(cells)
+    headings = ("windows", "Sash, per event", "Sash on Spark", *(f"beside {peer}" for peer in peers))
+    yield from table(headings, rows)
+
+
+def streams(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield what is said of streams beside other engines."""
+    yield "## Streams beside Flink\n"
+    yield (
+        "1,000 keys, two cores, the same events for all; start-up is not counted. Sash runs in one process, reading a RecordBatchReader; the\n"
+        "column of Spark compares Sash on Spark with Spark's own aggregation. An empty cell: the engine has no such window on a stream, or is\n"
+        "too slow to measure. [Details](benchmarks/engines.md) say which.\n"
+    )
+    yield "![Time per event against the slide, for each engine](images/engines.svg)\n"
+    yield from beside_flink(readings)
+    yield from latencies(readings)
+
+
+def latencies(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the table of latencies, if they were measured."""
+    found = {(one.case, one.contestant): one for one in readings}
+    rows = []
+    for question in dict.fromkeys(case.question.name for case in engines.LATENCIES):
+        for engine in engines.PACED:
+            cells = [found.get((f"latency, {question}: {shown}", engine.name)) for shown in SHOWN]
+            if all(cells):
+                rows.append([question, engine.name, *(quantity(one) for one in cells if one)])
+    if rows:
+        yield "The highest rate that each sustains, and the time from an event to its result at half of that rate:\n"
+        yield from table(("windows", "", *SHOWN), rows)
+
+
 def lines() -> Iterator[str]:
     """Yield the lines of the page."""
     yield "# How fast is Sash?\n"
@@ -112,6 +161,8 @@ def lines() -> Iterator[str]:
     for name, title in {"batch": "Batch on Spark", "streams": "Streams on Spark"}.items():
         yield f"## {title}\n"
         yield from on_spark(name)
+    if measured_streams := read(SUITES["engines"].csv):
+        yield from streams(measured_streams)
     yield text_of("pages/when_not.md")
     yield "## Details\n"
     measured = [suite for suite in DETAILS if SUITES[suite].csv.exists()]

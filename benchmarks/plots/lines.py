@@ -8,6 +8,8 @@ from pathlib import Path
 
 from benchmarks.case import TIME, say
 from benchmarks.cases import RANGES
+from benchmarks.engines.cases import BYTEWAX, FLINK, ON_SPARK, PATHWAY, SPARK
+from benchmarks.engines.questions import CURVE, SECOND, StreamQuestion
 from benchmarks.growth.case import LIBRARIES, MEMORY_SHOWN, TIME_SHOWN, say_number
 from benchmarks.growth.cases import POINTS
 from benchmarks.plots.style import (
@@ -42,6 +44,14 @@ STREAM_STYLES = {
     stream.SASH: LineStyle(SASH, stream.SASH, is_ours=True),
     stream.TUMBLING: LineStyle("#3d7ea6", "Spark,\ntumbling"),
     stream.SLIDING: LineStyle("#8a7a4f", "Spark,\nsliding"),
+}
+ENGINE_STYLES = {
+    "Sash": LineStyle(SASH, "Sash", is_ours=True),
+    ON_SPARK: LineStyle(SASH, ON_SPARK, is_ours=True, dashes="--"),
+    FLINK: LineStyle("#3d7ea6", FLINK),
+    SPARK: LineStyle("#d0742f", SPARK),
+    PATHWAY: LineStyle("#8a7a4f", PATHWAY),
+    BYTEWAX: LineStyle("#7b6ba8", BYTEWAX),
 }
 SWEEPS = {
     "rows": "rows",
@@ -185,3 +195,55 @@ def draw_streams(readings: Sequence[Reading], path: Path) -> None:
     entitle(figure, f"A stream as its keys grow, {facts.rows:,} rows per micro-batch: lower is better")
     say_facts(figure, facts, "keys")
     save(figure, path)
+
+
+# -- engines -----------------------------------------------------------------------------------------------------------
+
+
+def windows_of_event(question: StreamQuestion) -> int:
+    """Return in how many windows of a question an event is.
+
+    >>> [windows_of_event(question) for question in CURVE]
+    [6, 60, 360, 3600]
+    """
+    return question.lengths[0] // question.slide
+
+
+def lines_of_engines(readings: Sequence[Reading]) -> Lines:
+    """Return the points of each engine, by the windows of an event."""
+    numbers = {question.name: windows_of_event(question) for question in CURVE}
+    lines: Lines = {}
+    for one in readings:
+        if one.case in numbers and one.contestant in ENGINE_STYLES:
+            lines.setdefault(one.contestant, []).append((numbers[one.case], one.value))
+    return {engine: sorted(points) for engine, points in lines.items()}
+
+
+def draw_engines(readings: Sequence[Reading], path: Path) -> None:
+    """Draw the time per event against the slide of windows of an hour: a line for each engine."""
+    lines = lines_of_engines(readings)
+    if not lines:
+        raise not_measured("engines")
+    values = [value for points in lines.values() for _, value in points]
+    limits = min(values) / 1.5, max(values) * 1.5
+    ticks = {windows_of_event(question): say_slide(question) for question in CURVE}
+    figure = new_figure(4.6)
+    axes = figure.subplots()
+    axes.set(xscale="log", yscale="log", xlim=(min(ticks) / 1.4, max(ticks) * 1.4), ylim=limits)
+    set_ticks(axes.xaxis, list(ticks), lambda x: ticks[round(x)])
+    set_ticks(axes.yaxis, ticks_between(*limits), lambda y: say_time(y).replace(".0 ", " "))
+    style_axes(axes)
+    draw_lines(axes, lines, ENGINE_STYLES, 0.065)
+    entitle(figure, "Time per event of a stream, windows of an hour against their slide: lower is better")
+    say_facts(figure, next(one for one in readings if one.role == "sash"), "a window every …")
+    save(figure, path)
+
+
+def say_slide(question: StreamQuestion) -> str:
+    """Write the slide of a question.
+
+    >>> [say_slide(question) for question in CURVE]
+    ['10m', '1m', '10s', '1s']
+    """
+    seconds = question.slide // SECOND
+    return f"{seconds // 60}m" if seconds % 60 == 0 else f"{seconds}s"

@@ -135,7 +135,7 @@ FROM x GROUP BY household, window(ts, '1 hour', '5 minutes')""",
 
 def _sessions_in_pandas(frame: pd.DataFrame) -> pd.DataFrame:
     ordered = frame.sort_values(["household", "ts"], kind="stable")
-    begins = ordered.groupby("household")["ts"].diff() >= GAP
+    begins = ordered.groupby("household")["ts"].diff() > GAP
     session = begins.groupby(ordered["household"]).cumsum().rename("session")
     found = ordered.groupby(["household", session]).agg(
         window_start=("ts", "first"), peak=("load", "max"), mean=("load", "mean"), sd=("load", "std")
@@ -144,7 +144,7 @@ def _sessions_in_pandas(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sessions_in_polars(frame: pl.DataFrame) -> pl.DataFrame:
-    begins = (pl.col("ts").diff() >= GAP).fill_null(value=False)
+    begins = (pl.col("ts").diff() > GAP).fill_null(value=False)
     session = begins.cum_sum().over("household")
     return frame.group_by("household", session=session).agg(window_start=pl.col("ts").first(), **THREE_OF_A_GROUP)
 
@@ -157,7 +157,7 @@ SESSIONS = TableQuestion(
     queries=(QueryArguments(aggregates=THREE, windows=window.session("2m"), by="household", time="ts"),),
     sql=f"""\
 WITH begins AS (
-  SELECT *, (ts - lag(ts) OVER w >= INTERVAL 2 MINUTES)::INT AS is_first FROM x WINDOW w AS (PARTITION BY household ORDER BY ts)),
+  SELECT *, (ts - lag(ts) OVER w > INTERVAL 2 MINUTES)::INT AS is_first FROM x WINDOW w AS (PARTITION BY household ORDER BY ts)),
 sessions AS (
   SELECT *, sum(coalesce(is_first, 0)) OVER (PARTITION BY household ORDER BY ts) AS session FROM begins)
 SELECT household, min(ts) AS window_start, {THREE_IN_SQL.format(over="")} FROM sessions GROUP BY household, session""",

@@ -41,6 +41,23 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     _sync_folder(path.parent)
 
 
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Wait until no other process or thread holds the lock of a folder, and hold it. It ends with the process, and leaves no file. Windows has none."""
+    try:
+        import fcntl  # noqa: PLC0415 — Windows has none
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some file systems refuse
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _usual_mode() -> int:
     mask = os.umask(0)  # there is no other way to read it
     os.umask(mask)

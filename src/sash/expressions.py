@@ -160,6 +160,14 @@ class Selection:
         """Whether each row is selected by itself, so that a stream can be selected from."""
         return not self.order and self.limit is None and not self.offset
 
+    @property
+    def changes_results(self) -> bool:
+        """Whether it does more than to leave out columns of the rows: filters, expressions, other names, a part of the aggregates."""
+        outputs = {} if self.outputs is None else self.outputs
+        renames = any(value not in (None, name) for name, value in outputs.items())
+        lacks = self.outputs is not None and not {*self.hidden} <= {*outputs}
+        return self.having is not None or not self.by_rows or renames or lacks
+
     def columns(self, names: Sequence[str]) -> list[tuple[str, str | Expression | Mapping[str, str]]]:
         """Return the columns of the result and what they are made of; `names` are the columns of the results of the query.
 

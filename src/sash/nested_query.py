@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from sash.hints import list_names
 from sash.options import with_options
@@ -58,6 +58,7 @@ class NestedQuery(Query):
         `data` is data of any kind that `Query.run` accepts, if FROM names one table; a dictionary of tables by name; or a Spark
         session whose tables FROM names. It is left out if FROM names files alone. `options` are those of `Query.run`.
         """
+        self._check_options(self._around, options)
         engine = self.engine(data)
         return engine.given(self.results(engine, options))
 
@@ -76,6 +77,15 @@ class NestedQuery(Query):
         """Return the schema of the result; see `Query.schema`."""
         engine = self.engine(data, empty=True)
         return engine.schema(self.results(engine, options))
+
+    @with_options
+    def state_header(self, data: Any = None, **options: Any) -> Never:  # noqa: ARG002 — as for run
+        """Raise ValueError: SQL around windows has no states of keys."""
+        raise _no_states()
+
+    def lookup(self, state: Any, *, now: Any, header: bytes | None = None) -> Never:  # noqa: ARG002 — as for Query
+        """Raise ValueError: SQL around windows has no states of keys."""
+        raise _no_states()
 
     def to_sql(self) -> str:
         """Return the text."""
@@ -206,11 +216,13 @@ class NestedQuery(Query):
         return self._around.inputs
 
     def _check_options(self, around: AroundText, options: Mapping[str, Any]) -> None:
-        apart = [name for name in OF_ONE_SELECT if options.get(name) not in (None, False)]
+        if options.get("emit") == "state":
+            raise _no_states()
+        apart = [name for name in OF_ONE_SELECT if not _is_default(options.get(name))]
         if apart:
             problem = f"{apart[0]}= does not apply to a text of several SELECTs"
             raise ValueError(f"{problem}. Compute the rows first, and run one SELECT over them.")
-        given = [name for name in OF_THE_OUTERMOST if options.get(name) not in (None, False, "append")]
+        given = [name for name in OF_THE_OUTERMOST if not _is_default(options.get(name))]
         if given and not around.is_root:
             problem = f"The results come from SQL around the windows, and {given[0]}= does not apply to that."
             raise ValueError(f"{problem} Leave it out, or let the outermost SELECT have the windows.")
@@ -233,6 +245,16 @@ class NestedQuery(Query):
         """Read the text."""
         self.__dict__.update(state)
         self._around = self.around('"')
+
+
+def _no_states() -> ValueError:
+    problem = 'emit="state" and lookup do not apply to a text of several SELECTs'
+    return ValueError(f"{problem}. Compute the rows first, and run one SELECT with windows over them.")
+
+
+def _is_default(value: Any) -> bool:
+    """Return whether an option has no effect. Tables have no truth value, so they are not compared."""
+    return value is None or value is False or (isinstance(value, str) and value == "append")
 
 
 def _advice(names: Sequence[str]) -> str:

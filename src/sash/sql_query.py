@@ -144,7 +144,7 @@ class SqlQuery(Query):
         names a file. `options` are those of `Query.run`.
         """
         backend, rows, statement, queries = self._resolve(data)
-        selection = _for_stream(statement.selection, options)
+        selection = _selection_of(statement, options)
         options = self._of_stream(statement, options)
         results = rows = self._before(backend, rows, statement)
         for query in queries:
@@ -161,7 +161,9 @@ class SqlQuery(Query):
         if data is None and not statement.is_path:
             queries = self._queries_of(statement.with_time("time") if statement.needs_time else statement, '"')
         else:
-            _, rows, _, queries = self._resolve(data)
+            _, rows, statement, queries = self._resolve(data)
+        if options.get("emit") == "state":
+            _check_features(statement)
         plans = [query.explain(rows, **options) for query in queries]
         return replace(plans[0], following=tuple(plans[1:]))
 
@@ -169,11 +171,26 @@ class SqlQuery(Query):
     def schema(self, data: Any = None, **options: Any) -> Any:  # as for run
         """Return the schema of the result; see `Query.schema`."""
         backend, rows, statement, queries = self._resolve(data)
-        selection = _for_stream(statement.selection, options)
+        selection = _selection_of(statement, options)
         before = self._before(backend, rows, statement)
         schemas = [query.schema(before, **options) for query in queries]
         results = schemas[0] if len(schemas) == 1 else backend.join_schemas(schemas)
         return results if selection is None else backend.select_schema(rows, results, selection)
+
+    @with_options
+    def state_header(self, data: Any = None, **options: Any) -> bytes:
+        """Return what the states of all keys have in common; see `Query.state_header`."""
+        backend, rows, statement, [query, *_] = self._resolve(data)
+        _check_features(statement)
+        return query.state_header(self._before(backend, rows, statement), **options)
+
+    def lookup(self, state: Any, *, now: Any, header: bytes | None = None) -> Any:
+        """Return the features of a key at a time; see `Query.lookup`."""
+        statement = self._statement('"')
+        _check_features(statement)
+        if statement.needs_time:
+            raise ValueError('lookup: the text does not name its time column. Name it: sash.sql(text, time="ts").')
+        return self._queries_of(statement, '"')[0].lookup(state, now=now, header=header)
 
     def to_sql(self) -> str:
         """Return the text."""
@@ -261,8 +278,22 @@ class InnerQuery(SqlQuery):
         return around_text(text, time, quote).windowed[number].statement
 
 
-def _for_stream(selection: Selection | None, options: Mapping[str, Any]) -> Selection | None:
-    """Return the selection from results of a stream, with the columns that options add. Raise ValueError if it would lose some of them."""
+def _check_features(statement: Statement) -> None:
+    """Raise ValueError if a lookup would not return the results of the statement."""
+    statement.check_one_query()
+    if statement.selection is not None and statement.selection.changes_results:
+        raise ValueError(
+            'emit="state" and lookup give the aggregates over the windows, without SQL around them. Select all aggregates under their names, '
+            "without expressions of them, HAVING, QUALIFY, ORDER BY and LIMIT, and compute the rest from the features."
+        )
+
+
+def _selection_of(statement: Statement, options: Mapping[str, Any]) -> Selection | None:
+    """Return the selection from results, with the columns that options add. Raise ValueError if it would lose some of them."""
+    if options.get("emit") == "state":
+        _check_features(statement)
+        return None
+    selection = statement.selection
     if selection is not None and options.get("wide"):
         problem = "wide=True does not apply to a text with a select list of its own"
         raise ValueError(f"{problem}. Name the entries, as in quantile_cont(load, 0.9) AS p90.")

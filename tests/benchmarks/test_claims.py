@@ -54,6 +54,7 @@ SHOWN: dict[tuple[str, str], Callable[[], bool]] = {
 """Claims, and what shows them."""
 NO_CLAIM = {
     "Further laws allow faster algorithms",  # the table of choices below it
+    "23 KB a key instead of 104 KB",  # tests/state/test_declared_size.py
     "Several ranges run separately, or together when that is faster",  # tests/plan/test_choose.py
     "something faster. It is the default for",
     "explains why this is fast",

@@ -204,6 +204,7 @@ def test_two_runs_at_once(place: Path) -> None:
         (("-i", "in", "--resume", "s", "-o", "in/00.parquet"), "is a file. Name a folder"),
         (("-i", "-", "--resume", "s", "-o", "out"), "reads the new files of a folder"),
         (("-i", "in", "--resume", "s", "-o", "in/out"), "would be read as input"),
+        (("-i", "nowhere", "--resume", "s", "-o", "out"), "there is no file or folder 'nowhere'"),
         (("-i", "in", "--resume", "nowhere/s", "-o", "out"), "does not exist"),
         (("-i", "in", "--resume", "s", "-o", "out", "--no-batches"), "Leave --at and --no-batches out"),
     ],

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from base64 import b64decode
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -277,6 +278,8 @@ def test_errors_of_lookups() -> None:
         query.lookup(state, now=datetime.fromisoformat("2026-01-01"))
     with pytest.raises(TypeError, match="bytes or None"):
         query.lookup("text", now=12)
+    with pytest.raises(TypeError, match="base64, as in the metadata"):
+        query.lookup(state, now=12, header="text")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="2 states, but 1 times"):
         query.lookup([state, None], now=[12])
     assert query.lookup([state, None], now=[12, 13]) == [{"sum": 2.0}, {"sum": None}]
@@ -286,8 +289,24 @@ def test_errors_of_lookups() -> None:
     [row] = zoned.run(events.to_reader(), emit="state").read_all().to_pylist()
     with pytest.raises(TypeError, match="has no zone, but the time column"):
         zoned.lookup(row["state"], now=datetime.fromisoformat("2026-01-01"))
-    with pytest.raises(TypeError, match="is not a time"):
-        zoned.lookup(row["state"], now=3)
+    for wrong in (3, pd.NaT, np.datetime64("NaT"), timedelta(1)):
+        with pytest.raises(TypeError, match="is not a time"):
+            zoned.lookup(row["state"], now=wrong)
+
+
+def test_times_that_the_column_cannot_hold() -> None:
+    query = sash.Query(agg.count(), window.time("1h"), time="t")
+    [row] = (
+        query.run(pa.table({"t": pa.array([0], pa.timestamp("ns"))}).to_reader(), emit="state").read_all().to_pylist()
+    )
+    for far in (date.max, date.min, np.datetime64("9999-01-01"), pd.Timestamp.max):
+        with pytest.raises(ValueError, match="is out of range"):
+            query.lookup(row["state"], now=far)
+    counted = sash.Query(agg.count(), window.time(5), time="t")
+    [row] = counted.run(pa.table({"t": [0]}).to_reader(), emit="state").read_all().to_pylist()
+    for number in (1 << 70, -(1 << 70), (1 << 63) - 1):
+        with pytest.raises(ValueError, match="is out of range"):
+            counted.lookup(row["state"], now=number)
 
 
 @pytest.mark.parametrize(
@@ -349,6 +368,26 @@ def test_keys_to_erase_are_checked() -> None:
         sash.Query(agg.count(), window.time(10), time="t").run(EVENTS.to_reader(), erase=["a"])
     with pytest.raises(TypeError, match="must be a dictionary with the columns key, x"):
         sash.Query(agg.count(), window.time(10), by=["key", "x"], time="t").run(EVENTS.to_reader(), erase=["a"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "wrong", "right"),
+    [
+        (pa.array([1, 2]), 1.5, 1.0),
+        (pa.array(["a", "b"]), b"a", "a"),
+        (pa.array([0, 1], pa.timestamp("s")), datetime(1970, 1, 1, tzinfo=UTC), pd.Timestamp(0)),
+        (pa.array([0, 1], pa.timestamp("s", "UTC")), pd.Timestamp(0), datetime(1970, 1, 1, tzinfo=UTC)),
+        (pa.array([Decimal("1.5"), Decimal(2)]), "1.5", Decimal("1.50")),
+        (pa.array([0.1, 0.2], pa.float32()), "0.1", 0.1),
+    ],
+    ids=str,
+)
+def test_keys_to_erase_have_the_type_of_the_column(keys: pa.Array, wrong: Any, right: Any) -> None:
+    query = sash.Query(agg.count(), window.time(10), by="key", time="t")
+    events = pa.table({"key": keys, "t": [1, 2]})
+    with pytest.raises(TypeError, match="does not fit the types of the keys"):
+        query.run(events.to_reader(), erase=[wrong])
+    assert query.run(events.to_reader(), erase=[right]).read_all()["t"].to_pylist() == [2]
 
 
 def test_an_error_of_an_aggregate_names_the_row() -> None:

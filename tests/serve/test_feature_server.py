@@ -22,7 +22,7 @@ import uvicorn
 from helpers.shell import ROOT, environment
 
 from sash import serve
-from sash.serve import open_store
+from sash.serve import feature_server, open_store
 from sash.serve.feature_server import make_app
 from sash.serve.feature_service import FeatureService
 from sash.web.listening import Server, bind
@@ -144,6 +144,7 @@ def test_a_wrong_request_says_what_is_right(server: FeatureThread, path: str, me
     [
         (b"{", 400, "The request is not JSON"),
         (b"\xff", 400, "The request is not JSON"),
+        (b"[" * 200_000, 400, "The request is not JSON"),
         ([], 400, "no list of keys"),
         ({"keys": {"card": 1}}, 400, "no list of keys"),
         ({"keys": [1]}, 400, "A key is an object"),
@@ -159,6 +160,16 @@ def test_a_wrong_post_says_what_is_right(server: FeatureThread, body: Any, statu
     found, answer = ask(server.port, "/features", body)
     assert found == status
     assert message in answer["error"]
+
+
+def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> dict[str, Any]:
+        raise ZeroDivisionError("secret")
+
+    response = feature_server.answer(fail)
+    assert response.status_code == 500
+    assert b"secret" not in response.body
+    assert "secret" in caplog.text
 
 
 def test_health_and_index(server: FeatureThread) -> None:

@@ -11,7 +11,7 @@ import pytest
 import sash
 from sash import agg, window
 from sash.serve.feature_service import FeatureService, StatesError
-from sash.serve.moments import epoch, read_moment
+from sash.serve.request_time import epoch, read_moment
 from sash.serve.store import Store
 from serve.cards import CARDS, END, SHOPS, expected, payments, write_states
 

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -160,7 +161,9 @@ def test_a_history_may_be_any_data_in_this_process(history: Any) -> None:
     assert results.read_all().to_pylist() == expected_rows()
 
 
-@pytest.mark.parametrize("until", ["2026-01-03T00:00", THIRD, dt.date(2026, 1, 3), pd.Timestamp("2026-01-03")])
+@pytest.mark.parametrize(
+    "until", ["2026-01-03T00:00", THIRD, dt.date(2026, 1, 3), pd.Timestamp("2026-01-03"), np.datetime64("2026-01-03")]
+)
 def test_until_is_a_time_as_people_write_it(until: Any) -> None:
     assert TOTAL.run(rest(), history=EVENTS, until=until).read_all().to_pylist() == expected_rows()
 
@@ -172,6 +175,18 @@ def test_zones() -> None:
     assert [row["total"] for row in results.to_pylist()] == [row["total"] for row in expected_rows()]
     with pytest.raises(ValueError, match="Give both a time zone, or neither"):
         TOTAL.run(stream.to_reader(), history=zoned, until="2026-01-03")
+    with pytest.raises(TypeError, match=r"Column 'ts' of the history .*: only one has a time zone"):
+        TOTAL.run(stream.to_reader(), history=EVENTS, until="2026-01-03T01:00+01:00")
+
+
+def test_until_keeps_the_nanoseconds_of_pandas() -> None:
+    assert read_until(time_column("ts", pa.timestamp("ns")), pd.Timestamp(1_767_398_400_000_000_123)) % 1000 == 123
+
+
+def test_a_stream_is_not_its_own_history() -> None:
+    reader = EVENTS.to_reader()
+    with pytest.raises(ValueError, match="the same reader"):
+        TOTAL.run(reader, history=reader, until=UNTIL)
 
 
 def test_zones_of_python_count_where_arrow_ignores_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,17 +262,26 @@ def test_explain_says_how_much_history_windows_need() -> None:
     )
 
 
+AMOUNTS_AS_TEXT = EVENTS.set_column(
+    EVENTS.schema.get_field_index("amount"), "amount", EVENTS["amount"].cast(pa.string())
+)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"history": EVENTS}, TypeError, "history= needs until="),
         ({"until": UNTIL}, TypeError, "there is none. Pass history="),
         ({"partial": True}, TypeError, "partial=True is for a history"),
-        ({"history": EVENTS, "until": "yesterday"}, ValueError, "yesterday"),
+        ({"history": EVENTS, "until": "yesterday"}, ValueError, "'yesterday' is not a time of this column"),
+        ({"history": EVENTS, "until": pd.NaT}, TypeError, "NaT is not a time of this column"),
+        ({"history": EVENTS, "until": np.datetime64("NaT")}, TypeError, "is not a time of this column"),
+        ({"history": EVENTS, "until": np.datetime64(1, "ns")}, ValueError, "between two times"),
         ({"history": EVENTS, "until": 3.5}, TypeError, "is not a time of this column"),
         ({"history": EVENTS, "until": UNTIL, "order": "keys"}, ValueError, "in order of time"),
         ({"history": EVENTS.drop_columns(["amount"]), "until": UNTIL}, ValueError, "history: .*amount"),
-        ({"history": 3, "until": UNTIL}, TypeError, "A query runs on"),
+        ({"history": 3, "until": UNTIL}, TypeError, "history: A query runs on"),
+        ({"history": AMOUNTS_AS_TEXT, "until": UNTIL}, TypeError, "history: Column 'amount' of the history is string"),
     ],
 )
 def test_wrong_options(options: Any, error: type[Exception], message: str) -> None:

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -228,6 +230,31 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
         run(tmp_path / "nowhere" / "state", 0, 10)
     with pytest.raises(TypeError, match="must be the path of a file"):
         run(3, 0, 10)  # type: ignore[arg-type]
+
+
+def test_two_runs_that_end_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state"
+    run(path, 0, 10)
+    readers = [TOTAL.run(EVENTS.slice(10, 10).to_reader(), resume=path) for _ in range(2)]
+    write = ResumeFile.write
+
+    def write_slowly(file: ResumeFile, data: bytes) -> None:
+        time.sleep(0.2)  # the other run would compare in between
+        write(file, data)
+
+    monkeypatch.setattr(ResumeFile, "write", write_slowly)
+
+    def end(reader: pa.RecordBatchReader) -> str:
+        try:
+            reader.read_all()
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor() as pool:
+        messages = sorted(pool.map(end, readers))
+    assert messages[0] == ""
+    assert "Another run has replaced" in messages[1]
 
 
 def test_two_runs_at_once(tmp_path: Path) -> None:

@@ -161,6 +161,10 @@ class ArrowStream(Backend[ReaderOptions]):
         """Return the results as a stream: each batch is computed on demand."""
         check_stream(cache.query)
         reader = self._reader(data)
+        if options["history"] is data:
+            raise ValueError(
+                "history= and the stream are the same reader, whose rows can be read only once. Open it twice."
+            )
         check_columns(cache.query, reader.schema.names)
         if cache.query.computed:
             reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))

@@ -105,6 +105,10 @@ class PolarsFrame(FrameBackend):
         """Return the types of the columns that a query reads."""
         return self.read(query, data.head(0).lazy().collect()).schema
 
+    def names_of(self, data: Any) -> list[str]:
+        """Return the names of all columns; Arrow may lack the type of one that the query does not read."""
+        return list(data.lazy().collect_schema().names())
+
     def input_schema(self, data: Any) -> pa.Schema:
         """Return the Arrow schema of all columns."""
         return data.head(0).lazy().collect().to_arrow().schema

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sash.columns.read_column import readable
 from sash.engine.check_columns import check_columns
+from sash.engine.labels import as_type
 from sash.engine.needed_columns import with_computed
 from sash.engine.prepare import Prepared
 from sash.options import ReaderOptions
@@ -50,8 +51,12 @@ def _add_history(stream: Stream, history: Any, until: int, *, partial: bool) -> 
     """Start a stream from the rows of a history before a time."""
     from sash.backends.registry import backend_of  # noqa: PLC0415 — the registry imports all backends
 
+    try:
+        backend = backend_of(history)
+    except TypeError as error:
+        raise TypeError(f"history: {error}") from error
     rows = HistoryRows(stream.prepared, until)
-    tables = (rows.select(_as_in_stream(stream.prepared, table)) for table in backend_of(history).tables(history))
+    tables = (rows.select(_as_in_stream(stream.prepared, table)) for table in backend.tables(history))
     add_history(stream.states, tables, until)
     if not partial:
         check_length(stream.prepared, rows.oldest, until)
@@ -71,7 +76,10 @@ def _as_in_stream(prepared: Prepared, table: pa.Table) -> pa.Table:
             _refuse_missing(missing[0])
         for name in missing:  # results do not show rows that are context only
             table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
-        return as_schema(table.select(schema.names), schema)
+        columns = [
+            as_type(table[name], name, schema.field(name).type, data="history", other="stream") for name in schema.names
+        ]
+        return as_schema(pa.table(columns, names=schema.names), schema)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise type(error)(f"history: {error}") from error
 

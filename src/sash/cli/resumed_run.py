@@ -155,7 +155,7 @@ class NewFiles:
     def of(cls, source: str, input_format: str | None, results: Path, file: RunFile) -> NewFiles:
         """Return the new files of a folder or a pattern. Raise ValueError if a file has changed since it was read."""
         root = fixed_part(source)
-        if results.resolve().is_relative_to(root.resolve()) and not has_magic(source):
+        if Path(source).is_dir() and results.resolve().is_relative_to(root.resolve()):
             raise ValueError(
                 f"The results in {str(results)!r} would be read as input. Name a folder outside of {source!r}."
             )

@@ -19,6 +19,10 @@ WORDS = (
     (r"^('.*' is no URL of a store\.)", r"--store: \1"),
     (r"(--store: )?('.*' names no file\.)", r"--store: \2"),
     (r"\blateness='([^']*)'", r"--lateness \1"),
+    (
+        r"Set Query\(lateness=…\) to accept rows out of order, .* which is sorted\.",
+        "--lateness 1h accepts rows that are up to an hour late; with --resume, start again with another file.",
+    ),
 )
 """Patterns of messages, and what a shell says."""
 

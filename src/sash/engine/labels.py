@@ -214,8 +214,10 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(plain_type(column.type)) if column_type(column.type).group == "dictionary" else column
 
 
-def as_type(column: pa.ChunkedArray, name: str, wanted: pa.DataType) -> pa.ChunkedArray:
-    """Return a column of labels in the type of that of the events. Raise TypeError if a value does not fit.
+def as_type(
+    column: pa.ChunkedArray, name: str, wanted: pa.DataType, *, data: str = "labels", other: str = "events"
+) -> pa.ChunkedArray:
+    """Return a column of labels, or of other data, in the type of that of the events. Raise TypeError if a value does not fit.
 
     >>> as_type(pa.chunked_array([pa.array([7], pa.int16())]), "id", pa.int64()).type
     DataType(int64)
@@ -227,7 +229,7 @@ def as_type(column: pa.ChunkedArray, name: str, wanted: pa.DataType) -> pa.Chunk
         return column
     if (getattr(actual, "tz", None) is None) != (getattr(wanted, "tz", None) is None):
         raise TypeError(
-            f"Column {name!r} of the labels is {actual}, but that of the events is {wanted}: only one has a time zone."
+            f"Column {name!r} of the {data} is {actual}, but that of the {other} is {wanted}: only one has a time zone."
         )
     row = column_type(actual)
     is_alike = any({row.group, column_type(wanted).group} <= groups for groups in ALIKE)
@@ -238,7 +240,7 @@ def as_type(column: pa.ChunkedArray, name: str, wanted: pa.DataType) -> pa.Chunk
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as failed:
         error = failed
     raise TypeError(
-        f"Column {name!r} of the labels is {actual} and does not fit that of the events, {wanted}. Cast one of them."
+        f"Column {name!r} of the {data} is {actual} and does not fit that of the {other}, {wanted}. Cast one of them."
     ) from error
 
 

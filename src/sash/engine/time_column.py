@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow, as_numpy
@@ -15,6 +19,7 @@ from sash.windows.base import Ints
 
 TICKS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 FORMAT = "%d/%m/%Y %H:%M"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,12 @@ class TimeColumn:
     type: pa.DataType
     tick: int | None
     """Nanoseconds of a tick; None if it holds integers."""
+
+    def check_range(self, ticks: int) -> int:
+        """Return a time in ticks. Raise ValueError if the column cannot hold it."""
+        if not -(1 << 63) < ticks < 1 << 63:
+            raise ValueError(f"The time column {self.name!r} is of type {self.type}, which cannot hold this time.")
+        return ticks
 
     @cached_property
     def unit(self) -> TimeUnit:
@@ -64,6 +75,39 @@ class TimeColumn:
             raise OverflowError(
                 f"Windows over {self.name!r} begin or end at times that {self.type} cannot hold. Cast the column."
             ) from error
+
+
+def has_zone(moment: Any) -> bool:
+    """Return whether a time of Python, NumPy or pandas has a zone."""
+    return isinstance(moment, datetime) and moment.tzinfo is not None
+
+
+def nanoseconds_of(moment: Any) -> int:
+    """Return a time of Python, NumPy or pandas in nanoseconds since 1970; without a zone, by its clock. Raise TypeError if it is no time.
+
+    Arrow does not convert them: it drops the nanoseconds of pandas, and with PYARROW_IGNORE_TIMEZONE the zones.
+
+    >>> nanoseconds_of(datetime(1970, 1, 1, 0, 0, 2)), nanoseconds_of(np.datetime64("1970-01-01T00:00:00.000000007"))
+    (2000000000, 7)
+    """
+    if isinstance(moment, np.datetime64) and not np.isnat(moment):
+        unit = "ns" if np.datetime_data(moment.dtype)[0] == "ns" else "us"
+        return int(moment.astype(f"datetime64[{unit}]").astype(np.int64)) * TICKS[unit]
+    is_null = isinstance(moment, datetime) and math.isnan(moment.year)  # NaT of pandas
+    if is_null or not isinstance(moment, date):
+        raise TypeError(f"{moment!r} is no time.")
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 — a date has no zone
+    try:
+        since = moment - (EPOCH if moment.tzinfo else EPOCH.replace(tzinfo=None))
+    except OverflowError as error:  # the beginning of year 1, in a zone in which UTC is before it
+        raise ValueError(f"{moment!r} is out of range.") from error
+    return nanoseconds_between(since) + getattr(moment, "nanosecond", 0)
+
+
+def nanoseconds_between(length: timedelta) -> int:
+    """Return a length of time in nanoseconds, of those of pandas without the digits below a microsecond."""
+    return ((length.days * 86_400 + length.seconds) * 1_000_000 + length.microseconds) * TICKS["us"]
 
 
 def how_to_convert(name: str) -> str:

@@ -60,7 +60,7 @@ class Windows:
         return Windows([(places[begin], places[end]) for begin, end in self.bounds], self.now)
 
 
-class Output(NamedTuple):
+class FoldedOutput(NamedTuple):
     """One result of a pass over one window."""
 
     name: str
@@ -81,7 +81,7 @@ class Read(NamedTuple):
     cast_to: pa.DataType | None = None
 
 
-class Component(NamedTuple):
+class FoldedComponent(NamedTuple):
     """A part of the partials of a pass."""
 
     lift: Callable[..., Any]
@@ -148,7 +148,7 @@ class FoldedPass:
         dtypes = tuple(_number_type(dtype) for dtype in types)
         forms = {name: one.of_kind(KINDS[dtypes[0]]) if one.inputs == 1 else one for name, one in named.items()}
         fused = fuse_partials(list(forms.values()), dtypes)
-        self.components = [Component(one.aggregate.lift, one.aggregate.combine) for one in fused.components]
+        self.components = [FoldedComponent(one.aggregate.lift, one.aggregate.combine) for one in fused.components]
         self.reads = [(forms[name], out.component, out.lower) for name, out in zip(named, fused.outputs, strict=True)]
         self.results = list(named)
         self.columns = [Read(name, as_numbers=True) for name in self.names]
@@ -177,7 +177,7 @@ class FoldedPass:
             functions = (form.lift, form.combine)
             if functions not in places:
                 places[functions] = len(self.components)
-                self.components.append(Component(*functions))
+                self.components.append(FoldedComponent(*functions))
             self.reads.append((form, places[functions], form.lower))
 
         def to_arrow(aggregate: Aggregate[Any], result: Any) -> pa.Array:
@@ -196,7 +196,7 @@ class FoldedPass:
             raise NotFoldedError
         return [Read(name, cast_to=dtype) for name, dtype in zip(self.names, *read, strict=True)]
 
-    def _outputs(self, window: str, types: pa.Schema) -> list[Output]:
+    def _outputs(self, window: str, types: pa.Schema) -> list[FoldedOutput]:
         """Return the results of a window."""
         least = self.prepared.plan.windows[window].min_rows
         lowers = {name: lower for name, (_, _, lower) in zip(self.results, self.reads, strict=True)}
@@ -208,7 +208,7 @@ class FoldedPass:
             result = self.query.result_name(name, window)
             convert = self._converter(form, types.field(result).type)
             more = (rule, rule.rows_needed, lowers.get(name + SUFFIX), convert)
-            outputs.append(Output(result, component, lower, *more))
+            outputs.append(FoldedOutput(result, component, lower, *more))
         return outputs
 
     def _converter(self, aggregate: Aggregate[Any], dtype: pa.DataType) -> Callable[[Any], Any]:
@@ -242,13 +242,13 @@ class FoldedPass:
         if any(None in column for column in columns):
             has_value = [int(None not in row) for row in zip(*columns, strict=True)]
         counts = has_value if slices is None else [*slices.counts.values.tolist(), *has_value]
-        own = windows
+        filled = windows
         if 0 in counts:
-            own = windows.without_empty(counts)
+            filled = windows.without_empty(counts)
             columns = [list(compress(column, has_value)) for column in columns]
             rows = sum(has_value)
             slices = None if slices is None else slices.select(slices.counts.present)
-        partials = [self._partials(component, own, columns, rows, slices) for component in self.components]
+        partials = [self._partials(component, filled, columns, rows, slices) for component in self.components]
         totals = list(accumulate(counts, initial=0))
         for place, ((begin, end), outputs) in enumerate(zip(windows.bounds, self.outputs, strict=True)):
             held = totals[end] - totals[begin] if begin < end else 0
@@ -266,7 +266,7 @@ class FoldedPass:
                 results[name] = None if result is None else convert(result)
 
     def _partials(
-        self, component: Component, windows: Windows, columns: Any, rows: int, slices: SlicePartials | None
+        self, component: FoldedComponent, windows: Windows, columns: Any, rows: int, slices: SlicePartials | None
     ) -> list[Any]:
         """Return the partial of a component over each window; not defined for windows without items."""
         lift, combine, from_fields, fields = component

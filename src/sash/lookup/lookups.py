@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from numbers import Integral
 from typing import Any
 
+import pyarrow as pa
+
 from sash.engine.prepare import Recent
-from sash.engine.time_column import TimeColumn
+from sash.engine.time_column import TimeColumn, has_zone, nanoseconds_between, nanoseconds_of
 from sash.lookup.point_lookup import PointLookup
 from sash.plan.query_spec import QuerySpec
 from sash.state.key_layout import END, damaged, layout_from
 
 MOST_HEADERS = 8
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = 1_000
-"""In nanoseconds."""
 State = bytes | bytearray | memoryview | None
 
 
@@ -32,9 +31,9 @@ class Lookups:
     def features(self, state: State | Sequence[State], now: Any, header: bytes | None) -> Any:
         """Return the features of a key, or of several keys."""
         if state is None or isinstance(state, bytes | bytearray | memoryview):
-            own = _as_bytes(state)
-            lookup = self._lookup([own], header)
-            return lookup.features([own], [to_ticks(lookup.time, now)])[0]
+            encoded = _as_bytes(state)
+            lookup = self._lookup([encoded], header)
+            return lookup.features([encoded], [read_now(lookup.time, now)])[0]
         if not isinstance(state, list | tuple):
             raise TypeError(
                 f"lookup: a state is bytes or None, or several in a list, not {type(state).__name__}. Pass the value of the column `state`."
@@ -42,15 +41,18 @@ class Lookups:
         states = list(map(_as_bytes, state))
         lookup = self._lookup(states, header)
         if not isinstance(now, list | tuple):
-            return lookup.features(states, [to_ticks(lookup.time, now)] * len(states))
+            return lookup.features(states, [read_now(lookup.time, now)] * len(states))
         if len(now) != len(states):
             raise ValueError(
                 f"lookup: there are {len(states)} states, but {len(now)} times. Pass one time for all, or one for each."
             )
-        return lookup.features(states, [to_ticks(lookup.time, one) for one in now])
+        return lookup.features(states, [read_now(lookup.time, moment) for moment in now])
 
     def _lookup(self, states: Sequence[bytes | None], header: bytes | None) -> PointLookup:
         """Return the lookup of a header, prepared once."""
+        if not isinstance(header, bytes | bytearray | memoryview | None):
+            advice = "Pass the bytes of query.state_header(stream); base64, as in the metadata of the column, has to be decoded"
+            raise TypeError(f"lookup: header= is bytes, not {type(header).__name__}. {advice}.")
         header = self._header(states) if header is None else bytes(header)
         lookup = self._known.get(header)
         if lookup is None:
@@ -81,37 +83,38 @@ def _as_bytes(state: Any) -> bytes | None:
     )
 
 
+def read_now(time: TimeColumn, now: Any) -> int:
+    """Return a time in ticks of a time column. Raise TypeError or ValueError if it is not a time of this column."""
+    try:
+        return time.check_range(to_ticks(time, now))
+    except ValueError as error:
+        raise ValueError(f"lookup: now={now!r} is out of range. {error}") from error
+
+
 def to_ticks(time: TimeColumn, now: Any) -> int:
     """Return a time in ticks of a time column, rounded down. Raise TypeError if it is not a time of this column.
 
-    >>> import pyarrow as pa
+    >>> from datetime import datetime
     >>> from sash.engine.time_column import time_column
     >>> to_ticks(time_column("ts", pa.timestamp("ms")), datetime(1970, 1, 1, 0, 0, 2))
     2000
     """
-    if hasattr(now, "astype") and hasattr(now, "item") and type(now).__module__ == "numpy":
-        now = now.astype("datetime64[us]").item() if now.dtype.kind == "M" else now.item()
     if time.tick is None:
         if isinstance(now, Integral) and not isinstance(now, bool):
             return int(now)
         raise TypeError(f"lookup: now={now!r} must be an integer, as the time column {time.name!r} holds integers.")
-    if isinstance(now, timedelta) and str(time.type).startswith("duration"):
-        return _nanoseconds(now) // time.tick
-    if not isinstance(now, date) or str(time.type).startswith("duration"):
-        raise TypeError(
-            f"lookup: now={now!r} is not a time of column {time.name!r}, which is {time.type}. Pass a datetime, as datetime.now(UTC)."
-        )
-    if not isinstance(now, datetime):
-        now = datetime(now.year, now.month, now.day)  # noqa: DTZ001 — a date has no zone
-    zone = getattr(time.type, "tz", None)
-    if (now.tzinfo is None) != (zone is None):
-        has, needs = ("no zone", "one") if zone else ("a zone", "none")
+    if pa.types.is_duration(time.type) and isinstance(now, timedelta):
+        return nanoseconds_between(now) // time.tick
+    try:
+        since = nanoseconds_of(now)
+    except TypeError:
+        since = None
+    if since is None or pa.types.is_duration(time.type):
+        advice = "Pass a timedelta" if pa.types.is_duration(time.type) else "Pass a datetime, as datetime.now(UTC)"
+        raise TypeError(f"lookup: now={now!r} is not a time of column {time.name!r}, which is {time.type}. {advice}.")
+    if has_zone(now) != bool(time.unit.zone):
+        has, needs = ("no zone", "one") if time.unit.zone else ("a zone", "none")
         raise TypeError(
             f"lookup: now={now!r} has {has}, but the time column {time.name!r} is {time.type}, which has {needs}."
         )
-    since = now - (EPOCH if zone else EPOCH.replace(tzinfo=None))
-    return (_nanoseconds(since) + getattr(now, "nanosecond", 0)) // time.tick
-
-
-def _nanoseconds(length: timedelta) -> int:
-    return ((length.days * 86_400 + length.seconds) * 1_000_000 + length.microseconds) * MICROSECOND
+    return since // time.tick

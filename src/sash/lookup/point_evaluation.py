@@ -83,15 +83,15 @@ def as_declared(column: pa.Array, dtype: pa.DataType) -> pa.Array:
 def _with_slices(prepared: Prepared, rows: RowBlock, slices: Sequence[KeySlices]) -> SliceBlock:
     """Return slices with each row as a slice after those of its key."""
     of_rows = replace(cut_each_row(prepared, rows), row_counts=None)
-    sizes = np.array([len(one.times) for one in slices])
+    sizes = np.array([len(key_slices.times) for key_slices in slices])
     keys = pa.table({NO_KEYS: pa.nulls(rows.keys, pa.int8())})
     codes = np.repeat(np.arange(rows.keys), np.diff(rows.firsts))
     of_rows = replace(of_rows, keys=keys, codes=codes)
-    partials = tuple(concat_partials(parts) for parts in zip(*(one.partials for one in slices), strict=True))
+    partials = tuple(map(concat_partials, zip(*(key_slices.partials for key_slices in slices), strict=True)))
     stored = replace(
         of_rows,
         codes=np.repeat(np.arange(rows.keys), sizes),
-        times=np.concatenate([one.times for one in slices]),
+        times=np.concatenate([key_slices.times for key_slices in slices]),
         partials=partials,
     )
     together = concat_in_time([stored, of_rows])

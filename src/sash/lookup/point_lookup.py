@@ -22,7 +22,7 @@ from sash.engine.prepare import Prepared, prepare
 from sash.lookup.folded_pass import FoldedPass, NotFoldedError, Read, Windows
 from sash.lookup.point_evaluation import as_declared, evaluate_states
 from sash.plan.query_spec import QuerySpec
-from sash.state.fingerprint import check_same_query, fingerprint_query
+from sash.state.fingerprint import changes, fingerprint_query
 from sash.state.key_layout import KeyLayout, KeySlices, KeyState
 from sash.state.key_states import check_lookup
 from sash.windows.base import Ints, Items, Points, whole_span
@@ -44,7 +44,11 @@ class PointLookup:
         self.layout = layout
         self.prepared: Prepared = prepare(query, layout.schema)
         columns = layout.query["columns"]
-        check_same_query(layout.query, fingerprint_query(self.prepared.query, columns))
+        if found := changes(layout.query, fingerprint_query(self.prepared.query, columns)):
+            raise ValueError(
+                f"lookup: the header belongs to a different query: {'; '.join(found)}. Use the query that wrote the states, or write "
+                "those of this query under another name."
+            )
         assert self.prepared.time is not None
         self.time = self.prepared.time
         nothing = self._no_rows()
@@ -59,9 +63,8 @@ class PointLookup:
         self.passes = self._folded(empty.schema)
 
     def _no_rows(self) -> KeyState:
-        schema, layout = self.layout.schema, self.layout
+        layout = self.layout
         columns = {name: pa.nulls(0, dtype) for name, dtype in zip(layout.names, layout.types, strict=True)}
-        del schema
         return KeyState(0, np.zeros(0, np.int64), columns, layout.no_slices if layout.shapes else None)
 
     def _folded(self, types: pa.Schema) -> list[FoldedPass] | None:
@@ -83,12 +86,15 @@ class PointLookup:
         features: list[dict[str, Any]] = [dict(self.empty) for _ in states]
         if not known:
             return features
-        own = [state for state in decoded if state is not None]
+        states_of_known = [state for state in decoded if state is not None]
         times = np.array([now[place] for place in known], np.int64)
-        self.prepared.check_times(times)
-        found = self._folds(own, times) if self.folds(own) else None
+        try:
+            self.prepared.check_times(times)
+        except OverflowError as error:
+            raise ValueError(f"lookup: now is out of range. {error}") from error
+        found = self._folds(states_of_known, times) if self.folds(states_of_known) else None
         if found is None:
-            found = evaluate_states(self.prepared, self.layout, own, times).select(self.names).to_pylist()
+            found = evaluate_states(self.prepared, self.layout, states_of_known, times).select(self.names).to_pylist()
         for place, result in zip(known, found, strict=True):
             features[place] = result
         return features
@@ -97,7 +103,7 @@ class PointLookup:
         """Return whether states are so small that folding them in Python is faster."""
         if self.passes is None:
             return False
-        most = MOST_FOLDED if all(one.is_compact for one in self.passes) else MOST_FOLDED_VALUES
+        most = MOST_FOLDED if all(each.is_compact for each in self.passes) else MOST_FOLDED_VALUES
         items = sum(len(state.times) + (0 if state.slices is None else len(state.slices.times)) for state in states)
         return items <= most
 
@@ -128,15 +134,15 @@ class PointLookup:
         windows = self._windows(times, now)
         results: dict[str, Any] = {}
         known: dict[Read, list[Any]] = {}
-        for one in self.passes:
-            for column in one.columns:
+        for folded in self.passes:
+            for column in folded.columns:
                 if column not in known:
                     known[column] = self._read(state, column)
-            columns = [known[column] for column in one.columns]
-            if one.reads_time:
+            columns = [known[column] for column in folded.columns]
+            if folded.reads_time:
                 columns.append(state.times.tolist())
-            slices = None if state.slices is None else state.slices.partials[one.number]
-            one.fold(columns, len(state.times), slices, windows, results)
+            slices = None if state.slices is None else state.slices.partials[folded.number]
+            folded.fold(columns, len(state.times), slices, windows, results)
         return {name: results[name] for name in self.names}
 
     def _windows(self, times: Ints, now: int) -> Windows:
@@ -182,7 +188,7 @@ def _section(state: KeyState, begin: int, end: int, *, keeps_slices: bool) -> Ke
     columns = {name: column.slice(begin, end - begin) for name, column in state.columns.items()}
     slices = state.slices
     if slices is not None and not keeps_slices:
-        slices = KeySlices(slices.times[:0], [one.select(slice(0, 0)) for one in slices.partials])
+        slices = KeySlices(slices.times[:0], [partials.select(slice(0, 0)) for partials in slices.partials])
     return replace_rows(state, state.times[begin:end], columns, slices)
 
 

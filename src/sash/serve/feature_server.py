@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import logging
 import shlex
 import sqlite3
 import sys
@@ -31,6 +32,7 @@ from sash.serve.feature_service import FeatureService, StatesError
 from sash.web.listening import NO_TERMINAL, Server, address, bind
 from sash.web.security import Access, Guard, check_access
 
+LOG = logging.getLogger("sash.serve")
 NOW, QUERY = "now", "query"
 """Parameters that are no key columns."""
 KEYS, QUERIES = "keys", "queries"
@@ -50,7 +52,7 @@ def make_app(service: FeatureService, access: Access) -> ASGIApp:
     """
 
     async def run(compute: Callable[[], dict[str, Any]]) -> Response:
-        return await run_in_threadpool(_answer, compute) if service.store.may_wait else _answer(compute)
+        return await run_in_threadpool(answer, compute) if service.store.may_wait else answer(compute)
 
     async def get_features(request: Request) -> Response:
         return await run(lambda: _one(service, request))
@@ -61,7 +63,7 @@ def make_app(service: FeatureService, access: Access) -> ASGIApp:
             body += part
             if len(body) > MOST_BYTES:
                 return _json({"error": f"The request has more than {MOST_BYTES:,} bytes. Split it."}, TOO_LARGE)
-        return await run_in_threadpool(_answer, lambda: _several(service, body))
+        return await run_in_threadpool(answer, lambda: _several(service, body))
 
     async def health(_: Request) -> Response:
         return await run(lambda: {"status": "ok", "queries": service.check()})
@@ -78,7 +80,7 @@ def make_app(service: FeatureService, access: Access) -> ASGIApp:
     return Guard(Starlette(routes=routes), access)
 
 
-def _answer(compute: Callable[[], dict[str, Any]]) -> Response:
+def answer(compute: Callable[[], dict[str, Any]]) -> Response:
     """Return an answer, or what is wrong with the request or with the store."""
     try:
         return _json(compute())
@@ -86,8 +88,9 @@ def _answer(compute: Callable[[], dict[str, Any]]) -> Response:
         return _json({"error": str(error)}, BAD_REQUEST)
     except (LookupError, StatesError, OSError, sqlite3.Error) as error:
         return _json({"error": str(error)}, UNAVAILABLE)
-    except Exception as error:  # noqa: BLE001 — a client gets JSON for every error
-        return _json({"error": f"{type(error).__name__}: {error}"}, FAILED)
+    except Exception:  # a client gets JSON for every error, and nothing of the inside
+        LOG.exception("A request has failed.")
+        return _json({"error": "The request has failed. The output of the service says why."}, FAILED)
 
 
 def _json(content: Mapping[str, Any], status: int = 200) -> Response:
@@ -116,8 +119,8 @@ def _several(service: FeatureService, body: bytes) -> dict[str, Any]:
     expected = 'Send {"keys": [{"card": 42}, …]}, and if you like "now" and "queries".'
     try:
         request = json.loads(body)
-    except ValueError as error:
-        raise ValueError(f"The request is not JSON: {error}. {expected}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"The request is not JSON that this service reads: {error}. {expected}") from error
     if not isinstance(request, dict) or not isinstance(request.get(KEYS), list):
         raise ValueError(f"The request has no list of keys. {expected}")
     keys, now, names = request[KEYS], request.get(NOW), request.get(QUERIES) or []

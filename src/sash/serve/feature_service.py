@@ -9,7 +9,7 @@ from typing import Any
 from sash.columns.json_values import plain
 from sash.hints import did_you_mean, list_names
 from sash.query import Query
-from sash.serve.moments import epoch, read_moment
+from sash.serve.request_time import epoch, read_moment
 from sash.serve.store import Store
 from sash.serve.stored_query import StoredQuery
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import reprlib
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
@@ -10,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
+
+from sash.columns.python_values import python_to_arrow
 
 
 def one_value(value: Any, field: pa.Field) -> pa.Array:
@@ -23,9 +26,9 @@ def one_value(value: Any, field: pa.Field) -> pa.Array:
     """
     dtype = field.type.value_type if pt.is_dictionary(field.type) else field.type
     try:
-        return pa.array([_read(value, dtype)], dtype)
+        return python_to_arrow([_read(value, dtype)], dtype)
     except (pa.ArrowException, ValueError, TypeError, OverflowError, ArithmeticError) as error:
-        problem = f"The key column {field.name!r} has the type {dtype}, which {value!r} does not fit."
+        problem = f"The key column {field.name!r} has the type {dtype}, which {reprlib.repr(value)} does not fit."
         raise ValueError(f"{problem} {_advice(dtype)}".rstrip()) from error
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from sash.serve.keys import KeyCodec
+from sash.serve.key_codec import KeyCodec
 from sash.state.key_states import HEADER, STATE, STATE_TIME
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sash.columns.python_values import python_to_arrow
 from sash.engine.group_ids import number_keys
 from sash.plan.query_spec import QuerySpec
 from sash.windows.base import Flags
 from sash.windows.numpy_forms import numpy_form
+
+SCALARS = (int, float, Decimal, str, bytes, date, time, timedelta)
 
 
 def erased_keys(query: QuerySpec, erase: Sequence[Any] | None, schema: pa.Schema) -> pa.Table | None:
@@ -30,12 +35,22 @@ def erased_keys(query: QuerySpec, erase: Sequence[Any] | None, schema: pa.Schema
         raise ValueError("erase= names keys, but the query has none. Start the stream with a new checkpoint instead.")
     rows = [_as_row(by, key) for key in erase]
     fields = pa.schema([schema.field(name).with_nullable(True) for name in by])
+    columns = [_read(field, [row[field.name] for row in rows], fields) for field in fields]
+    return pa.table(columns, schema=fields)
+
+
+def _read(field: pa.Field, values: list[Any], fields: pa.Schema) -> pa.Array:
+    """Return values of a key column. Raise TypeError for those that Arrow would change, such as 1.5 to 1: another key would be erased."""
+    does_not_fit = f"does not fit the types of the keys, {_types(fields)}"
     try:
-        return pa.Table.from_pylist(rows, fields)
+        column = python_to_arrow(values, field.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise TypeError(
-            f"erase={list(erase)!r} does not fit the types of the keys, {_types(fields)}: {error}."
-        ) from error
+        raise TypeError(f"erase={values!r} {does_not_fit}: {error}.") from error
+    if not pa.types.is_floating(field.type):  # float32 rounds the numbers of Python
+        for value, stored in zip(values, column.to_pylist(), strict=True):
+            if isinstance(value, SCALARS) and value != stored:
+                raise TypeError(f"erase: {value!r} {does_not_fit}.")
+    return column
 
 
 def _as_row(by: Sequence[str], key: Any) -> dict[str, Any]:

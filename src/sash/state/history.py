@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -23,7 +23,7 @@ from sash.columns.buffers import as_arrow
 from sash.durations import TimeUnit, to_text
 from sash.engine.failures import shown
 from sash.engine.prepare import Prepared
-from sash.engine.time_column import TimeColumn
+from sash.engine.time_column import TimeColumn, has_zone, nanoseconds_between, nanoseconds_of
 from sash.state.watermark import MicroBatch
 from sash.state.window_states import WindowStates
 from sash.windows import Window
@@ -40,29 +40,27 @@ def read_until(time: TimeColumn | None, until: Any, zone: str = "") -> int:
     if time.tick is None:
         if isinstance(until, bool) or not isinstance(until, int | np.integer):
             raise TypeError(f"until={until!r} must be an integer, as the time column {time.name!r} holds integers.")
-        return int(until)
-    advice = (
-        f'The time column {time.name!r} is of type {time.type}. Use a datetime, or text such as "2026-01-31T12:00".'
-    )
+        return time.check_range(int(until))
+    use = "a timedelta" if pa.types.is_duration(time.type) else 'a datetime, or text such as "2026-01-31T12:00"'
+    advice = f"The time column {time.name!r} is of type {time.type}. Use {use}."
+    is_length = pa.types.is_duration(time.type)
     try:
         value = datetime.fromisoformat(until) if isinstance(until, str) else until
-        if isinstance(value, date) and not isinstance(value, datetime) and time.type not in (pa.date32(), pa.date64()):
+        if isinstance(value, date) and not isinstance(value, datetime):
             value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 — the zone follows
         if zone and isinstance(value, datetime) and value.tzinfo is None:
             value = value.replace(tzinfo=ZoneInfo(zone))
-        has_zone = isinstance(value, datetime) and value.tzinfo is not None
-        if has_zone:  # PYARROW_IGNORE_TIMEZONE, which pandas on Spark asks for, lets Arrow ignore zones of Python
-            value = value.astimezone(UTC).replace(tzinfo=None)
-        read = pa.array([value])
-        if pa.types.is_timestamp(read.type) and has_zone != bool(time.unit.zone):
-            raise ValueError(
-                f"until={until!r}: one of both has a time zone. Give both a time zone, or neither. {advice}"
-            )
-        if has_zone:
-            read = read.cast(pa.int64()).cast(pa.timestamp(read.type.unit, "UTC"))
-        return int(time.read(read.cast(time.type))[0])
-    except (pa.ArrowException, TypeError) as error:
-        raise TypeError(f"until={until!r} is not a time of this column. {advice}") from error
+        since = nanoseconds_between(value) if is_length and isinstance(value, timedelta) else nanoseconds_of(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"until={until!r} is not a time of this column. {advice}") from error
+    if is_length != isinstance(value, timedelta):
+        raise TypeError(f"until={until!r} is not a time of this column. {advice}")
+    if has_zone(value) != bool(time.unit.zone):
+        raise ValueError(f"until={until!r}: one of both has a time zone. Give both a time zone, or neither. {advice}")
+    ticks, rest = divmod(since, time.tick)
+    if rest:
+        raise ValueError(f"until={until!r} lies between two times that this column can hold. {advice}")
+    return time.check_range(int(ticks))
 
 
 def text_of(time: TimeColumn, ticks: int) -> str:

@@ -125,20 +125,22 @@ class KeyLayout:
         self, since: int, times: Ints, rows: pa.Table, sizes: Ints, slices: KeySlices | None, slice_sizes: Ints
     ) -> pa.Array:
         """Return the states of some keys as binary data, given their rows and slices, one key after the other."""
-        parts, first_row, first_slice = [], 0, 0
+        encoded, first_row, first_slice = [], 0, 0
         for first in range(0, len(sizes), KEYS_PER_CALL):
             keys = slice(first, first + KEYS_PER_CALL)
             next_row = first_row + int(sizes[keys].sum())
             next_slice = first_slice + int(slice_sizes[keys].sum())
-            own_rows = rows.slice(first_row, next_row - first_row)
-            own_slices = None
+            chosen_slices = None
             if slices is not None:
                 chosen = slice(first_slice, next_slice)
-                own_slices = KeySlices(slices.times[chosen], [one.select(chosen) for one in slices.partials])
-            own = (times[first_row:next_row], own_rows, sizes[keys], own_slices, slice_sizes[keys])
-            parts.append(self._encode(since, *own))
+                chosen_slices = KeySlices(
+                    slices.times[chosen], [partials.select(chosen) for partials in slices.partials]
+                )
+            chosen_rows = rows.slice(first_row, next_row - first_row)
+            rows_and_slices = (times[first_row:next_row], chosen_rows, sizes[keys], chosen_slices, slice_sizes[keys])
+            encoded.append(self._encode(since, *rows_and_slices))
             first_row, first_slice = next_row, next_slice
-        return pa.concat_arrays(parts) if parts else pa.nulls(0, pa.binary())
+        return pa.concat_arrays(encoded) if encoded else pa.nulls(0, pa.binary())
 
     def _encode(
         self, since: int, times: Ints, rows: pa.Table, sizes: Ints, slices: KeySlices | None, slice_sizes: Ints
@@ -187,17 +189,17 @@ class KeyLayout:
         cursor = Cursor(state, START.size + self.flag_bytes, flags)
         times = cursor.array("<i8", rows)
         columns = {name: cursor.column(dtype, rows) for name, dtype in zip(self.names, self.types, strict=True)}
-        own = None
+        stored_slices = None
         if self.shapes:
             slice_times = cursor.array("<i8", slices)
             partials = []
             for shape, fields in zip(self.shapes, self.fields, strict=True):
                 counts = SliceCounts(cursor.array("<i8", slices))
                 partials.append(SlicePartials([cursor.array(field, slices) for field in fields], shape, counts))
-            own = KeySlices(slice_times, partials)
+            stored_slices = KeySlices(slice_times, partials)
         if cursor.place != len(state) - END.size:
             raise damaged()
-        return KeyState(since, times, columns, own)
+        return KeyState(since, times, columns, stored_slices)
 
 
 def _checksums(joined: pa.Array) -> list[int]:

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from sash.atomic_file import replacing
+from sash.atomic_file import folder_lock, replacing
 from sash.durations import Duration, standard_text
 from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
@@ -101,24 +101,20 @@ class ResumedStream(Stream):
 
     def close(self) -> None:
         """Replace the file. Raise ValueError if another run has done so since this one began."""
-        data = self.file.read()
-        if (self.file.read_header(data)["token"] if data is not None else "") != self.token:
-            raise ValueError(
-                f"Another run has replaced {str(self.file.path)!r} since this one began, so the state of this run is not stored. Discard its "
-                "results, and run again."
-            )
         more = {"newest": self.watermark.seen, "states": self.states.described, "partials": self.states.partials}
         token = uuid.uuid4().hex
-        self.file.write(
-            encode_state(
-                self.states.to_arrays(),
-                self.watermark.watermark,
-                self.fingerprint,
-                token,
-                **more,
-                **self.file.header,
-            )
-        )
+        arrays, watermark = self.states.to_arrays(), self.watermark.watermark
+        encoded = encode_state(arrays, watermark, self.fingerprint, token, **more, **self.file.header)
+        with folder_lock(
+            self.file.path.absolute().parent
+        ):  # of two runs that end at once, one sees the file of the other
+            data = self.file.read()
+            if (self.file.read_header(data)["token"] if data is not None else "") != self.token:
+                raise ValueError(
+                    f"Another run has replaced {str(self.file.path)!r} since this one began, so the state of this run is not stored. Discard "
+                    "its results, and run again."
+                )
+            self.file.write(encoded)
         self.token = token
 
     def _continue(self, data: bytes) -> None:

@@ -34,7 +34,7 @@ from sash.state.regroup import agree, split_state
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP, HASH
 from sash.workers.packing import BUCKETS as IN_METADATA
-from sash.workers.packing import GUARD, ROWS, bucket_places
+from sash.workers.packing import GUARD, ROWS, bucket_places, pack_state
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.int64()})
@@ -216,10 +216,10 @@ def test_the_state_of_buckets_becomes_that_of_others(buckets: int) -> None:
         state = task.new_state()
         state.decode(older.base(group), task.fingerprint)
         for bucket, piece in split_state(state, task.new_state, lambda hashes: bucket_places(hashes, buckets)):
-            pieces.setdefault(bucket, []).append(piece.encode(task.fingerprint))
+            pieces.setdefault(bucket, []).append(pack_state(piece.encode(task.fingerprint)))
     empty = task.new_state()
     empty.watermark = empty.newest = BEGIN + 35 * SECOND
-    first = empty.encode(task.fingerprint)
+    first = pack_state(empty.encode(task.fingerprint))
     newer = Buckets(task, [(group, Row(**{STATES: [first, *pieces.get(group, [])]})) for group in range(buckets)])
     assert newer.batch([(3, 1.0, 7)], buckets) == []  # its windows are closed
     more = some_rows(chooser, 36, 60)

@@ -173,6 +173,8 @@ def test_wrong_options(spark: SparkSession, tmp_path: Path) -> None:
         query.run(stream, history=before, until=UNTIL, state_from="checkpoint")
     with pytest.raises(ValueError, match="There is no column 'amount'"):
         query.run(stream, history=before.drop("amount"), until=UNTIL)
+    with pytest.raises(TypeError, match=r"Column 'ts' of the history is timestamp_ntz.*: only one has a time zone"):
+        query.run(stream, history=before.withColumn("ts", before.ts.cast("timestamp_ntz")), until=UNTIL)
     with pytest.raises(TypeError, match="a table has all its rows"):
         query.run(before, history=before, until=UNTIL)
     hop = sash.Query(COMMUTE, window.time("24h", slide="1h"), by="card", time="ts")

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import StructField, TimestampNTZType, TimestampType
 
 from sash.aggregates.sql import quote
 from sash.columns.buffers import as_arrow, as_numpy
@@ -97,12 +97,24 @@ def history_rows(streaming: StreamQuery) -> DataFrame:
     for field in (streaming.frame.schema[name] for name in streaming.schema.names):
         column = F.lit(None) if field.name in missing else F.col(quote(field.name))
         is_same = field.name not in missing and history.frame.schema[field.name].dataType == field.dataType
+        if not is_same and field.name not in missing:
+            _check_zones(field, history.frame.schema[field.name])
         columns.append((column if is_same else column.cast(field.dataType)).alias(field.name))
     rows = history.frame.select(*columns).where(_matters(streaming))
     if not by:
         return rows.repartition(1)
     hashed = rows.withColumn(HASH, hash_of(by, rows.schema))
     return hashed.repartition(F.xxhash64(F.lit(OWN_SHUFFLE), F.col(HASH)))
+
+
+def _check_zones(field: StructField, older: StructField) -> None:
+    """Raise TypeError if a column is an instant in the stream or in the history, and a clock without a zone in the other."""
+    has_none = any(isinstance(each.dataType, TimestampNTZType) for each in (field, older))
+    if has_none and any(isinstance(each.dataType, TimestampType) for each in (field, older)):
+        raise TypeError(
+            f"Column {field.name!r} of the history is {older.dataType.simpleString()}, but that of the stream is "
+            f"{field.dataType.simpleString()}: only one has a time zone."
+        )
 
 
 def _matters(streaming: StreamQuery) -> Column:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.serve.keys import KeyCodec
+from sash.serve.key_codec import KeyCodec
 
 TEXTS = st.text(max_size=4)
 VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
