@@ -5,6 +5,7 @@
 #             branch coverage of at least 95 %, Spark Connect, the oldest Spark; about an hour
 # make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle;
 #             streams on Spark whose driver is killed twenty times, and whose keys come and go for long;
+#             ten minutes of kills of a stream whose states a store serves (SASH_SOAK_SECONDS=60 for one);
 #             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version;
 #             ten minutes of make fuzz
 # make fuzz   random queries over random data against the oracle, for SECONDS=300; a finding comes with its reproduction
@@ -19,7 +20,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= 2
 SECONDS ?= 300
-DRAWN := 05_features 06_sensors 07_flights 08_market # the examples whose pictures docs/examples.md shows
+DRAWN := 05_features 06_sensors 07_flights 08_market 11_four_lives # the examples whose pictures docs/examples.md shows
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 ENGINES := flink pathway bytewax # what benchmarks/engines runs beside Sash
@@ -40,6 +41,7 @@ demo: .venv/ready
 	@$(BIN)/python examples/08_market.py
 	@$(BIN)/python examples/09_live.py
 	@$(BIN)/python examples/10_daily_job.py
+	@$(BIN)/python examples/11_four_lives.py
 
 test test-full: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready
@@ -72,7 +74,7 @@ test-full: .venv/chromium .venv/redis
 
 soak: .venv/chromium .venv/redis $(OLD_SPARKS:%=.venv-spark%/ready)
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) -m 'not session' tests/kernels tests/aggregator tests/algorithms \
-		tests/benchmarks tests/language tests/live tests/state tests/spark
+		tests/benchmarks tests/language tests/live tests/state tests/spark tests/test_four_lives.py
 	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q -m session tests/spark || exit 1; done
 	$(BIN)/python -m pytest -q -m session tests/spark
 	$(MAKE) --no-print-directory fuzz SECONDS=600

@@ -16,13 +16,20 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
-DRAWN = {"05_features": "fraud", "06_sensors": "sensors", "07_flights": "flights", "08_market": "market"}
+DRAWN = {
+    "05_features": "fraud",
+    "06_sensors": "sensors",
+    "07_flights": "flights",
+    "08_market": "market",
+    "11_four_lives": "four_lives",
+}
 """The examples on docs/examples.md, and their pictures."""
 TOLD = {
     "05_features": "Best: share online of 1h.",
     "06_sensors": "mm/s a day: press 1 since",
     "07_flights": "The worst week of all ended on 01 July, in Newark",
     "08_market": "Volatility jumps in BEE",
+    "11_four_lives": "train = lookup: 156 requests",
 }
 """What the page tells of an example. All numbers on the page must be in its output, too."""
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")

@@ -62,6 +62,8 @@ def paths(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str, Path]]:
                 "checkpoint_history",
                 "daily",
                 "checkpoint_daily",
+                "payments.parquet",
+                "payments*.parquet",
             )
         },
     }

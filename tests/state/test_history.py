@@ -112,6 +112,17 @@ def test_forgotten_keys_are_those_of_a_stream_over_all_rows(
     assert rows_of(results) == sorted(repr(sorted(row.items())) for row in whole if row["t"] >= until)
 
 
+@pytest.mark.parametrize("windows", [{"one": window.rows(1)}, {"one": window.rows(1), "hour": window.time(5)}])
+def test_a_lookup_knows_the_newest_row_of_a_history_however_old_it_is(windows: Any) -> None:
+    history = pa.table({"k": ["a", "b"], "t": [1, 98], "x": [7, 8]})
+    query = sash.Query({"last": agg.last("x"), "n": agg.count()}, windows, by="k", time="t")
+    states = query.run(history.slice(0, 0).to_reader(), emit="state", history=history, until=100, partial=True)
+    stored = {row["k"]: row["state"] for row in states.read_all().to_pylist()}
+    for key in ("a", "b"):
+        label = query.run(history, at=pa.table({"k": [key], "t": [101]})).drop_columns(["k", "t"]).to_pylist()
+        assert [query.lookup(stored.get(key), now=101)] == label
+
+
 # -- what users pass ---------------------------------------------------------------------------------------------------
 
 START = dt.datetime.fromisoformat("2026-01-01")
@@ -246,7 +257,7 @@ def test_explain_says_how_much_history_windows_need() -> None:
         str(sash.Query({"n": agg.count()}, windows, by="card", time="ts").explain(rest())).replace("│", "").split()
     )
     assert (
-        'the rows of 1d for time("24h"); the last 99 rows of each key for rows(100); all rows of each key for expanding()'
+        'the rows of 1d for time("24h"); the last 100 rows of each key for rows(100); all rows of each key for expanding()'
         in text
     )
 

@@ -75,10 +75,12 @@ def text_of(time: TimeColumn, ticks: int) -> str:
 
 
 def reach_of(window: Window, unit: TimeUnit) -> Reach | None:
-    """Return how far before T the rows lie that open windows may hold; None if there is no limit."""
+    """Return how far before T the rows lie that open windows, or those of lookups, may hold; None if there is no limit."""
     frame = window.frame
     if frame is not None:
         reach = frame.reach(unit)
+        if reach is not None and frame.rows_of_points:  # a lookup is no row: its window holds one stored row more
+            reach = reach._replace(rows=reach.rows + frame.rows_of_points)
         if reach is None or not frame.looks_ahead:
             return reach
         ahead = frame.width(unit) if reach.ticks else 0  # rows that wait for later ones reach back, too

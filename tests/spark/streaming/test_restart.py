@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pytest
 from helpers.cases import SOAK
 from helpers.spark import restarted
+from helpers.spark.killing import SECONDS, kill_session
 from helpers.spark.matrix import assert_same, in_types, plain
 from helpers.spark.restarted import READINGS, REST, ROWS_OF_A_BATCH, STREAMS
 
@@ -29,8 +30,6 @@ from sash.spark.arrow_types import arrow_type, spark_type
 from sash.spark.generated_readings import Readings
 
 DRIVER = Path(restarted.__file__)
-SECONDS = 900
-"""How long to wait for anything: it only ends a test that would hang."""
 
 
 class TooSlowError(Exception):
@@ -75,16 +74,7 @@ class Life:
 
     def kill(self) -> None:
         """Kill all its processes; the Python workers are not in its group but in its session."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(SECONDS)
-        while left := list(in_session(self.process.pid)):
-            for pid in left:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-            time.sleep(0.01)
+        kill_session(self.process)
 
 
 @dataclass(frozen=True)
@@ -119,17 +109,6 @@ class Run:
             yield life
         finally:
             life.kill()
-
-
-def in_session(leader: int) -> Iterator[int]:
-    """The processes that a process has started and that still run, on systems that tell."""
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, session = entry.read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()[:4]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(session) == leader and state != "Z":
-            yield int(entry.parent.name)
 
 
 def done(folder: Path) -> int:
