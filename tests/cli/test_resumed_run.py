@@ -254,6 +254,7 @@ def run_killed(place: Path, fatal: int) -> bool:
     return ended.returncode != 0
 
 
+@pytest.mark.full
 def test_kill_at_each_step(place: Path) -> None:
     """After a kill the next run repeats or continues. It gets more files, as time has passed."""
     add(place, 0, 15)

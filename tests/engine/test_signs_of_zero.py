@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.pairwise import matrix
 
 import sash
 from sash import agg, window
@@ -25,10 +26,9 @@ def zeros(rows: int, share_of_nulls: float) -> pa.Table:
     return pa.table({"t": np.arange(rows), "x": pa.array(values, mask=nulls), "w": np.ones(rows)})
 
 
-@pytest.mark.parametrize("rows", [50, 2 * ROWS_PER_CALL])
-@pytest.mark.parametrize("share_of_nulls", [0.0, 0.4])
-@pytest.mark.parametrize("windows", WINDOWS)
-@pytest.mark.parametrize("name", AGGREGATES)
+@pytest.mark.parametrize(
+    ("name", "windows", "share_of_nulls", "rows"), matrix(AGGREGATES, WINDOWS, [0.0, 0.4], [50, 2 * ROWS_PER_CALL])
+)
 def test_the_sign_of_zero_does_not_depend_on_the_executor(
     name: str, windows: str, share_of_nulls: float, rows: int
 ) -> None:

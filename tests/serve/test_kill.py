@@ -103,6 +103,7 @@ def test_a_writer_that_is_killed_inside_a_batch(url: str, number: int, piece: in
         check_whole(store, number)
 
 
+@pytest.mark.full
 def test_a_writer_that_is_killed_at_any_time(url: str) -> None:
     dice = random.Random(5)
     for _ in range(40 if FULL else 4):
