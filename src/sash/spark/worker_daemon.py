@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import importlib.machinery
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ZIPS = "python/lib"
 """The folder of the zip files in an installed PySpark."""
@@ -40,7 +42,26 @@ def main() -> None:
     import pyspark.worker  # noqa: F401, PLC0415 — not before the search path is right
     from pyspark import daemon  # noqa: PLC0415
 
+    daemon.worker = ends_quietly(daemon.worker)
     daemon.manager()
+
+
+def ends_quietly(worker: Callable[..., int]) -> Callable[..., int]:
+    """Return the function of a worker, which ends without a traceback if Spark has closed its socket: it needs no more rows.
+
+    >>> def closed(sock, authenticated):
+    ...     raise BrokenPipeError
+    >>> ends_quietly(closed)(None, authenticated=True)
+    1
+    """
+
+    def run(sock: Any, authenticated: bool) -> int:
+        try:
+            return worker(sock, authenticated)
+        except BrokenPipeError:
+            return 1
+
+    return run
 
 
 if __name__ == "__main__":
