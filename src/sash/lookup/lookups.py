@@ -110,7 +110,8 @@ def to_ticks(time: TimeColumn, now: Any) -> int:
     except TypeError:
         since = None
     if since is None or pa.types.is_duration(time.type):
-        advice = "Pass a timedelta" if pa.types.is_duration(time.type) else "Pass a datetime, as datetime.now(UTC)"
+        example = "datetime.now(UTC)" if time.unit.zone else "datetime(2026, 3, 1, 12, 30)"
+        advice = "Pass a timedelta" if pa.types.is_duration(time.type) else f"Pass a datetime, as {example}"
         raise TypeError(f"lookup: now={now!r} is not a time of column {time.name!r}, which is {time.type}. {advice}.")
     if has_zone(now) != bool(time.unit.zone):
         has, needs = ("no zone", "one") if time.unit.zone else ("a zone", "none")
