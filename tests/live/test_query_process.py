@@ -32,6 +32,9 @@ def test_time_memory_and_results_have_limits() -> None:
     assert "ran for 1 seconds" in error_of(QueryProcess(LONG, 1), seconds=1)
     limited = error_of(QueryProcess(LONG, 1), megabytes=100)
     assert "memory" in limited or "100 MB" in limited
+    tables = ", ".join(f"rows AS r{i}" for i in range(6))
+    around = f"SELECT count(*) AS n FROM (SELECT max(r0.t) AS t FROM {tables}) [RANGE 5 SLIDE 5 ON t]"
+    assert "more memory than its limit" in error_of(QueryProcess(around, 1), megabytes=100)
     many = pa.table({"t": np.arange(30) * 100_000})
     assert "at most 2,000,000" in error_of(
         QueryProcess("SELECT count(*) AS n FROM rows [RANGE 100000 SLIDE 1 ON t]", 1), many

@@ -234,6 +234,8 @@ def engine_error(error: Exception, lines_before: int = 0) -> EngineError:
     message = str(error)
     problem = first_line(error)
     match = LINE.search(message)
+    if "bad allocation" in problem:
+        return EngineError("The query needs more memory than its limit. Read fewer rows or columns.")
     if match is None:
         return EngineError(problem)
     shown, _, marked = message[match.start() :].partition("\n")
