@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from sash import catalogue
@@ -64,3 +66,18 @@ def test_rows_one_by_one_import_nothing_heavy() -> None:
 
 def test_a_page_shows_the_catalogue() -> None:
     assert str(catalogue()) in (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_releases_names_the_versions_that_the_package_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    rows = re.findall(
+        r"^\| (\w+)[^|]* \| (.*) \|$", (ROOT / "docs" / "releases.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    shown = {name.lower(): re.findall(r"\d+(?:\.\d+)?", versions) for name, versions in rows}
+    named = [name.rpartition(":: ")[2] for name in project["classifiers"]]
+    assert shown["python"] == [name for name in named if name.startswith("3.")]
+    extras = project["optional-dependencies"]
+    needed = {re.split(r"\W", text)[0]: text for text in [*project["dependencies"], *extras["spark"], *extras["bench"]]}
+    for name in ("pandas", "polars", "numpy", "pyarrow", "duckdb"):
+        assert shown[name] == re.findall(r"\d+(?:\.\d+)?", needed[name])
+    assert shown["spark"][0] in needed["pyspark"]

@@ -269,7 +269,7 @@ def check_version(what: str, version: str) -> None:
     >>> check_version("this session", "4.1.0")
     >>> check_version("this session", "4.0.1")
     Traceback (most recent call last):
-    RuntimeError: Sash needs Spark 4.1 or later, and this session is Spark 4.0.1: pip install "pyspark[connect]>=4.1,<5".
+    RuntimeError: Sash needs Spark 4.1 or later, but this session is Spark 4.0.1. Run pip install "pyspark[connect]>=4.1,<5".
     """
     numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
     if numbers < OLDEST:

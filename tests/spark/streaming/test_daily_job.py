@@ -29,8 +29,8 @@ def of_day(rows: DataFrame, day: int) -> DataFrame:
 
 
 def from_page(name: str, **known: Any) -> Any:
-    """A function of the page on streams."""
-    (block,) = [one for one in blocks_of("docs/streaming.md") if f"def {name}(" in one.code]
+    """A function of the page on daily jobs."""
+    (block,) = [one for one in blocks_of("docs/daily-jobs.md") if f"def {name}(" in one.code]
     code = block.code[: block.code.index("\n\n\n")] if name == "run_daily" else block.code
     namespace = {"plugs": PLUGS, "sash": sash, **known}
     exec(code, namespace)  # noqa: S102 — the code of the page
@@ -38,7 +38,7 @@ def from_page(name: str, **known: Any) -> Any:
 
 
 def test_the_page_is_there() -> None:
-    assert "docs/streaming.md" in PAGES
+    assert "docs/daily-jobs.md" in PAGES
 
 
 def emitted(found: DataFrame) -> Counter[str]:
