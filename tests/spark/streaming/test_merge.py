@@ -91,7 +91,7 @@ def test_merged_updates_are_the_batch_result(spark: SparkSession, tmp_path: Path
     expected = QUERY.run(table).toArrow()
     reader = spark.readStream.schema(table.schema).option("maxFilesPerTrigger", 1)
     stream = reader.parquet(str(rows)).withWatermark("ts", "4 minutes")
-    assert "slices of open windows; one value per bucket" in str(QUERY.explain(stream, mode="update"))
+    assert "slices of open windows; by bucket, a base and its changes" in str(QUERY.explain(stream, mode="update"))
     updates = QUERY.run(stream, mode="update", buckets=2)
     batches: list[pa.Table] = []
     writer = updates.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / "checkpoint"))
