@@ -16,6 +16,7 @@ SECONDS = "seconds"
 """Of one call or one process, however many rows it has."""
 MEGABYTES = "MB written"
 RATE = "events a second"
+BYTES, RATIO, COUNT = "bytes", "times", "in all"
 COMBINES, PARTIALS, ITEMS, HELD, STEP = "combines a row", "partials a window", "items held", "MB held", "ns a step"
 """What is counted, and what a window holds or takes for a single row."""
 

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection
 from pathlib import Path
 from typing import Self
 
 PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
-PAUSE = 0.5
+PAUSE = 2.0
 """Seconds between two looks at memory."""
 FIRST_TIME, TIMES = 11, 4
 """In what follows the name in /proc/PID/stat: the first of the four times, those of the process and of its children that have ended."""
 
 
 def family() -> list[Path]:
-    """Return this process, and all that have come of it and still run."""
+    """Return this process, then all that have come of it and still run."""
     parents = {}
     for process in PROC.glob("[0-9]*"):
         try:
@@ -30,7 +29,7 @@ def family() -> list[Path]:
     ours = {os.getpid()}
     while more := {number for number, parent in parents.items() if parent in ours} - ours:
         ours |= more
-    return [PROC / str(number) for number in sorted(ours)]
+    return [PROC / str(number) for number in (os.getpid(), *sorted(ours - {os.getpid()}))]
 
 
 def number_after(name: str, text: str) -> int:
@@ -43,15 +42,15 @@ def number_after(name: str, text: str) -> int:
     return int(found[0]) if found and found[0].isdigit() else 0
 
 
-def cpu_seconds(processes: Collection[Path] | None = None) -> float:
-    """Return the processor time of this process and of all that have come of it, also of those that have ended.
+def cpu_seconds(*, alone: bool = False) -> float:
+    """Return the processor time of all that have come of this process, also of those that have ended; with `alone`, of this process.
 
-    >>> before = cpu_seconds()
-    >>> cpu_seconds() >= before > 0
+    >>> before = cpu_seconds(alone=True)
+    >>> cpu_seconds(alone=True) >= before > 0
     True
     """
     ticks = 0
-    for process in family() if processes is None else processes:
+    for process in [PROC / "self"] if alone else family()[1:]:
         try:
             text = (process / "stat").read_text(encoding="utf-8")
         except OSError:
@@ -60,11 +59,11 @@ def cpu_seconds(processes: Collection[Path] | None = None) -> float:
     return ticks / TICKS
 
 
-def resident_megabytes(program: bytes = b"") -> float:
-    """Return the memory of this process and of all that have come of it, or of those that run a program. What forked processes share counts once.
+def resident_megabytes(program: bytes) -> float:
+    """Return the memory of those of this process and all that have come of it that run a program. What forked processes share counts once.
 
-    >>> 5 < resident_megabytes() < 100_000, resident_megabytes(b"no such program")
-    (True, 0.0)
+    >>> resident_megabytes(b"no such program")
+    0.0
     """
     kilobytes = 0
     for process in family():
