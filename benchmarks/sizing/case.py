@@ -10,8 +10,8 @@ from benchmarks.case import BYTES, COUNT, RATIO, SECONDS, Case, Contestant
 from sash import agg, window
 
 CORES = 2
-HEAP = "2g"
-"""The heap of Java. A stream does not need it, but Java fills it before it collects garbage."""
+HEAP = 2 << 30
+"""The bytes of the heap of Java. Java fills it before it collects garbage."""
 WINDOW, SLIDE = "5m", "1m"
 INTERVAL = 30.0
 """Seconds of event time of a micro-batch."""
@@ -28,9 +28,10 @@ COEFFICIENTS: Mapping[str, tuple[str, str]] = {
     "key_bytes": (BYTES, "a key in the state, besides its slices"),
     "written_share": (RATIO, "bytes written for a byte of changed slices"),
     "stored_share": (RATIO, "bytes stored for a byte of state"),
-    "java_bytes": (BYTES, "memory of Java, on each core"),
+    "java_bytes": (BYTES, "heap of Java, on each core: a setting"),
     "worker_bytes": (BYTES, "memory of the Python worker, on each core"),
     "row_bytes": (BYTES, "memory of a row of a micro-batch"),
+    "result_bytes": (BYTES, "memory of a result of a micro-batch"),
     "restart_seconds": (SECONDS, "the first micro-batch after a restart, on each core"),
     "restart_slice_seconds": (SECONDS, "a slice at a restart"),
     "most_slices": (COUNT, "slices on a core in the largest stream"),
@@ -68,13 +69,15 @@ class Streams:
     """Before all others, so that Java has compiled what they use."""
     few_rows: SizedStream = SizedStream(10_000, 50_000)
     few_keys: SizedStream = SizedStream(20_000, 1_200_000, 12)
+    dense: SizedStream = SizedStream(400_000, 800_000, 14)
+    """A micro-batch changes a larger share of its slices than of those of many keys."""
     many_keys: SizedStream = SizedStream(1_500_000, 300_000)
     largest: SizedStream = SizedStream(5_000_000, 600_000)
 
     @property
-    def all(self) -> Sequence[SizedStream]:
-        """The streams, in the order in which they run."""
-        return self.warm, self.few_rows, self.few_keys, self.many_keys, self.largest
+    def named(self) -> Mapping[str, SizedStream]:
+        """The streams by name, in the order in which they run."""
+        return vars(self)
 
     def at_most(self, rows: int) -> Streams:
         """Return streams of so few rows that a run shows only that all works."""

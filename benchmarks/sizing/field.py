@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
@@ -29,7 +29,7 @@ from benchmarks.sizing.case import (
     Streams,
     query,
 )
-from benchmarks.sizing.fit import MEGABYTE, StreamUse, coefficients_of, use_of
+from benchmarks.sizing.fit import MEGABYTE, Measured, StreamUse, coefficients_of, use_of
 from benchmarks.stream_growth.data import FILES, arrivals, rows_of
 from benchmarks.stream_growth.digest import expected
 from benchmarks.stream_growth.field import check
@@ -39,8 +39,10 @@ from sash.state.size_plan import Coefficients, MicroBatchSize, SizePlan, size_of
 
 MODULE = "benchmarks.sizing.one_session"
 SLICES = 5
-RESTARTS = 2
-"""The first of two is sometimes slower; the faster one counts."""
+RESTARTED = ["few_rows", "many_keys"]
+"""The streams that are restarted twice where all processes run: the faster time counts."""
+Place = tuple[str, str, int]
+"""The folder of the rows of a stream, that of its checkpoint, and the files of a micro-batch."""
 SCHEMA = pa.schema({"key": pa.int64(), "ts": pa.timestamp("us", "UTC"), "x": pa.float64()})
 
 
@@ -75,27 +77,32 @@ class SizingField:
 
 @cache
 def run(streams: Streams) -> SizingRun:
-    """Run all streams in one session, and restart three of them in sessions of their own."""
+    """Run all streams in one session, and restart them in others."""
     with ExitStack() as stack:
         kernels = stack.enter_context(kernel_cache())
-        arguments = [_arguments(one, stack) for one in streams.all]
-        told: Any = start(MODULE, kernels, json.dumps(arguments))
-        uses = [_checked(stream, one) for stream, one in zip(streams.all, told, strict=True)]
-        _, few_rows, few_keys, many_keys, largest = uses
-        again = [_restart(one, place, kernels) for one, place in zip(uses[2:], arguments[2:], strict=True)]
-    return result_of(few_rows, few_keys, many_keys, largest, again)
+        places = {name: _place(one, stack) for name, one in streams.named.items()}
+        told: Any = start(MODULE, kernels, json.dumps([*places.values()]))
+        uses = {name: _checked(stream, one) for (name, stream), one in zip(streams.named.items(), told, strict=True)}
+        del places["warm"], uses["warm"]
+        for name in places:
+            _show_last_files(Path(places[name][0]), uses[name].stream)
+        # In the first session, the first restart starts all processes, and the others find them running.
+        restarts = [
+            *_restart(["few_keys", *RESTARTED * 2], uses, places, kernels),
+            *_restart(["largest"], uses, places, kernels),
+        ]
+    largest = uses.pop("largest")
+    fastest = {name: min(seconds for one, seconds in restarts if one == name) for name, _ in restarts}
+    return result_of(Measured(**uses, restarts=fastest), largest)
 
 
-def result_of(
-    few_rows: StreamUse, few_keys: StreamUse, many_keys: StreamUse, largest: StreamUse, again: Sequence[float]
-) -> SizingRun:
+def result_of(known: Measured, largest: StreamUse) -> SizingRun:
     """Return coefficients, and what they plan of the largest stream beside what it used."""
     prepared = prepare(query()._declared, SCHEMA)  # noqa: SLF001 — a part of Query
     [declared] = declared_sizes(prepared, SCHEMA)
-    known = coefficients_of(few_rows, few_keys, many_keys, again[:2], largest.stream, declared.slice_bytes)
-    known["most_slices"] = largest.slices / CORES
+    coefficients = coefficients_of(known, largest, declared.slice_bytes)
     size = size_of_stream(largest.stream)
-    plan = SizePlan(size, INTERVAL, Coefficients(**known), CORES, retained=len(largest.batches))
+    plan = SizePlan(size, INTERVAL, Coefficients(**coefficients), CORES, retained=len(largest.batches))
     planned = {
         "processor time": plan.batch_seconds,
         "memory": plan.memory_bytes,
@@ -106,9 +113,9 @@ def result_of(
         "processor time": largest.usual_cpu,
         "memory": (largest.java_megabytes + largest.worker_megabytes) * MEGABYTE,
         "checkpoint": largest.checkpoint_bytes,
-        "restart": again[2] - largest.usual_cpu,
+        "restart": known.restarts["largest"] - largest.usual_cpu,
     }
-    return SizingRun(known, planned, measured)
+    return SizingRun(coefficients, planned, measured)
 
 
 def size_of_stream(stream: SizedStream) -> MicroBatchSize:
@@ -117,17 +124,18 @@ def size_of_stream(stream: SizedStream) -> MicroBatchSize:
     return size_of(prepared, SCHEMA, rate=stream.rows / INTERVAL, keys=stream.keys, interval=INTERVAL)
 
 
-def _arguments(stream: SizedStream, stack: ExitStack) -> list[Any]:
+def _place(stream: SizedStream, stack: ExitStack) -> Place:
     """Return the arguments of a stream. The rows of its last micro-batch are hidden until it is restarted."""
     rows = arrivals(stream.keys, stream.rows, stream.batches + 1)
     rows_of.cache_clear()
-    for file in _last_files(rows, stream, "*"):
+    for file in rows.glob(f"{stream.batches:03}_*.parquet"):
         file.rename(file.with_name(f"_{file.name}"))
-    return [str(rows), stack.enter_context(tempfile.TemporaryDirectory(dir=folder())), FILES]
+    return str(rows), stack.enter_context(tempfile.TemporaryDirectory(dir=folder())), FILES
 
 
-def _last_files(rows: Path, stream: SizedStream, before: str) -> list[Path]:
-    return sorted(rows.glob(f"{before.removesuffix('*')}{stream.batches:03}_*.parquet"))
+def _show_last_files(rows: Path, stream: SizedStream) -> None:
+    for file in rows.glob(f"_{stream.batches:03}_*.parquet"):
+        file.rename(file.with_name(file.name.removeprefix("_")))
 
 
 def _checked(stream: SizedStream, told: dict[str, Any]) -> StreamUse:
@@ -145,21 +153,29 @@ def _checked(stream: SizedStream, told: dict[str, Any]) -> StreamUse:
     return use
 
 
-def _restart(use: StreamUse, arguments: list[Any], kernels: str) -> float:
-    """Return the processor seconds of the first micro-batch after a restart."""
-    stream, rows = use.stream, Path(arguments[0])
-    for file in _last_files(rows, stream, "_*"):
-        file.rename(file.with_name(file.name.removeprefix("_")))
+def _restart(
+    names: Sequence[str], uses: Mapping[str, StreamUse], places: Mapping[str, Place], kernels: str
+) -> list[tuple[str, float]]:
+    """Return the processor seconds of the first micro-batch of streams that are restarted in one session, from copies of their checkpoints."""
+    with ExitStack() as stack:
+        copies = []
+        for name in names:
+            rows, checkpoint, files = places[name]
+            copy = stack.enter_context(tempfile.TemporaryDirectory(dir=folder()))
+            shutil.copytree(checkpoint, copy, dirs_exist_ok=True)
+            copies.append((rows, copy, files))
+        told: Any = start(MODULE, kernels, json.dumps(copies))
     seconds = []
-    for _ in range(RESTARTS):
-        with tempfile.TemporaryDirectory(dir=folder()) as copy:
-            shutil.copytree(arguments[1], copy, dirs_exist_ok=True)
-            streams: Any = start(MODULE, kernels, json.dumps([[arguments[0], copy, arguments[2]]]))
-        [told] = streams
-        seconds.append(float(told["batches"][0]["cpu"]))
+    for name, one in zip(names, told, strict=True):
+        check(f"The restart of {name}", one["digest"], _last_results(uses[name].stream))
+        seconds.append((name, float(one["batches"][0]["cpu"])))
+        print(f"The restart of {name}: {seconds[-1][1]:.2f} s of processor time", file=sys.stderr, flush=True)  # noqa: T201
+    return seconds
+
+
+@cache
+def _last_results(stream: SizedStream) -> dict[str, float]:
+    """Return what the results of the last micro-batch come to."""
     before, after = (expected(stream.keys, stream.rows, stream.batches + more, SLICES, 1) for more in (0, 1))
     rows_of.cache_clear()
-    check(f"The restart of {stream.keys:,} keys", told["digest"], {name: after[name] - before[name] for name in after})
-    shown = ", ".join(f"{one:.2f}" for one in seconds)
-    print(f"The restart of {stream.keys:,} keys: {shown} s of processor time", file=sys.stderr, flush=True)  # noqa: T201
-    return min(seconds)
+    return {name: after[name] - before[name] for name in after}

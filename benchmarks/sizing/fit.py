@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.sizing.case import CORES, STEADY, SizedStream
+from benchmarks.sizing.case import CORES, HEAP, STEADY, SizedStream
 from sash.state.size_plan import share_with_rows
 
 MEGABYTE = 1 << 20
@@ -43,6 +43,11 @@ class StreamUse:
     def changes(self) -> float:
         """The slices that a micro-batch changes: each key has one, if a row of the key comes."""
         return self.stream.keys * share_with_rows(self.stream.rows / self.stream.keys)
+
+    @property
+    def most_results(self) -> float:
+        """The results of a micro-batch in which windows end."""
+        return max(one["results"] for one in self.steady)
 
     @property
     def steady(self) -> Sequence[dict[str, float]]:
@@ -100,36 +105,53 @@ def not_negative(parts: npt.NDArray[np.float64], sums: npt.NDArray[np.float64]) 
     return solution
 
 
-def coefficients_of(
-    few_rows: StreamUse,
-    few_keys: StreamUse,
-    many_keys: StreamUse,
-    restarts: Sequence[float],
-    largest: SizedStream,
-    slice_bytes: int,
-) -> dict[str, float]:
-    """Return all coefficients by name. `restarts` are the processor seconds of the first micro-batch of `few_keys` and `many_keys` after a restart."""
-    smallest, most = few_keys, many_keys
+@dataclass(frozen=True)
+class Measured:
+    """What all streams used, but the largest, and the processor seconds of their first micro-batches after a restart."""
+
+    few_rows: StreamUse
+    few_keys: StreamUse
+    dense: StreamUse
+    many_keys: StreamUse
+    restarts: Mapping[str, float]
+    """That of `few_keys` begins with new processes; those of `few_rows` and `many_keys` find them running."""
+
+    def beyond_usual(self, name: str) -> float:
+        """Return the seconds of a restart beyond those of a usual micro-batch."""
+        use: StreamUse = getattr(self, name)
+        return self.restarts[name] - use.usual_cpu
+
+
+def coefficients_of(measured: Measured, largest: StreamUse, slice_bytes: int) -> dict[str, float]:
+    """Return all coefficients by name. Of the largest stream, only the size counts."""
+    few_rows, few_keys, most = measured.few_rows, measured.few_keys, measured.many_keys
     changed = len(most.batches) * most.changes * slice_bytes
     written = sum(one["written"] for one in most.batches)
-    extra = [seconds - one.usual_cpu for seconds, one in zip(restarts, (smallest, most), strict=True)]
-    by_slice = max(0.0, (extra[1] - extra[0]) / (most.slices - smallest.slices))
-    by_row = max(0.0, (few_keys.worker_megabytes - few_rows.worker_megabytes) * MEGABYTE) / (
-        few_keys.stream.rows - few_rows.stream.rows
+    by_slice = max(0.0, measured.beyond_usual("many_keys") - measured.beyond_usual("few_rows")) / (
+        most.slices - few_rows.slices
     )
     return {
-        **processor_times([few_rows, few_keys, many_keys]),
+        **processor_times([few_rows, few_keys, measured.dense, most]),
         "key_bytes": (most.bytes - most.slices * slice_bytes) / most.keys,
         "written_share": written / changed,
         "stored_share": most.stored_bytes / most.bytes,
-        "java_bytes": most.java_megabytes * MEGABYTE / CORES,
-        "worker_bytes": (few_rows.worker_megabytes * MEGABYTE - few_rows.stream.rows * by_row) / CORES,
-        "row_bytes": by_row,
-        "restart_seconds": (extra[0] - smallest.slices * by_slice) / CORES,
+        "java_bytes": HEAP / CORES,
+        **memory_of_workers(few_rows, few_keys, most),
+        "restart_seconds": (measured.beyond_usual("few_keys") - few_keys.slices * by_slice) / CORES,
         "restart_slice_seconds": by_slice,
-        "most_slices": 0.0,
-        "most_rows": largest.rows / CORES,
+        "most_slices": largest.slices / CORES,
+        "most_rows": largest.stream.rows / CORES,
     }
+
+
+def memory_of_workers(few_rows: StreamUse, few_keys: StreamUse, many_keys: StreamUse) -> dict[str, float]:
+    """Return the memory of a Python worker without rows, and of a row and a result, of streams that differ in rows and in results."""
+    least, rows, results = (one.worker_megabytes * MEGABYTE for one in (few_rows, few_keys, many_keys))
+    by_row = max(0.0, rows - least) / (few_keys.stream.rows - few_rows.stream.rows)
+    of_rows = (many_keys.stream.rows - few_rows.stream.rows) * by_row
+    by_result = max(0.0, results - least - of_rows) / (many_keys.most_results - few_rows.most_results)
+    of_few = few_rows.stream.rows * by_row + few_rows.most_results * by_result
+    return {"worker_bytes": (least - of_few) / CORES, "row_bytes": by_row, "result_bytes": by_result}
 
 
 def use_of(stream: SizedStream, told: dict[str, Any]) -> StreamUse:

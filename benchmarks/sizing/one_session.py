@@ -118,7 +118,7 @@ def main(streams: str) -> None:
     """Run all streams."""
     # Snapshots are written when they are due, not once a minute: the streams are short. Nothing is removed from a checkpoint.
     conf = {"spark.sql.shuffle.partitions": CORES, "spark.sql.streaming.stateStore.maintenanceInterval": "2s"}
-    spark = sash.spark.session("sash benchmarks", cores=CORES, memory=HEAP, **conf)
+    spark = sash.spark.session("sash benchmarks", cores=CORES, memory=f"{HEAP >> 20}m", **conf)
     told = [run(spark, *stream) for stream in json.loads(streams)]
     print(json.dumps(told))  # noqa: T201 — the parent reads it
     spark.stop()

@@ -18,7 +18,7 @@ from benchmarks.sizing import case, field
 from benchmarks.sizing.case import COEFFICIENTS, CORES, INTERVAL, PLANNED, SizedStream, Streams
 from benchmarks.sizing.cases import CASES
 from benchmarks.sizing.field import SCHEMA, SizingRun, result_of, size_of_stream
-from benchmarks.sizing.fit import MEGABYTE, StreamUse, processor_times
+from benchmarks.sizing.fit import MEGABYTE, Measured, StreamUse, processor_times
 from sash.engine.prepare import prepare
 from sash.state.declared_size import declared_sizes
 from sash.state.size_plan import Coefficients, SizePlan
@@ -48,23 +48,35 @@ def used(stream: SizedStream) -> StreamUse:
         batches.append({"rows": stream.rows, "slices": slices, "results": results, "cpu": cpu, "written": written})
     state = size.slices * SLICE_BYTES + size.keys * KEY_BYTES
     checkpoint = STORED * state + sum(one["written"] for one in batches)
-    workers = 800 + stream.rows * 300 / MEGABYTE
-    return StreamUse(stream, batches, 1500, workers, checkpoint, STORED * state, size.keys, size.slices, state)
+    workers = 800 + (stream.rows * 300 + size.most_results * 400) / MEGABYTE
+    return StreamUse(stream, batches, 2048, workers, checkpoint, STORED * state, size.keys, size.slices, state)
 
 
-def restarted(use: StreamUse) -> float:
-    return use.usual_cpu + CORES * 5 + use.slices * 3e-7
+def made_up() -> tuple[Measured, StreamUse]:
+    """All streams but the largest, and that one."""
+    uses = {name: used(one) for name, one in Streams().named.items() if name != "warm"}
+    restarts = {name: one.usual_cpu + one.slices * 3e-7 for name, one in uses.items()}
+    for name in ("few_keys", "largest"):  # with new processes
+        restarts[name] += CORES * 5
+    largest = uses.pop("largest")
+    return Measured(**uses, restarts=restarts), largest
 
 
 def done() -> SizingRun:
-    uses = [used(one) for one in Streams().all]
-    return result_of(*uses[1:], [restarted(one) for one in uses[2:]])
+    return result_of(*made_up())
 
 
 def test_coefficients_are_those_that_streams_were_made_of() -> None:
     found = done().coefficients
-    expected = {**SECONDS, "key_bytes": KEY_BYTES, "written_share": WRITTEN, "stored_share": STORED, "row_bytes": 300}
-    expected |= {"worker_bytes": 400 * MEGABYTE, "java_bytes": 750 * MEGABYTE, "restart_seconds": 5}
+    expected = {
+        **SECONDS,
+        "key_bytes": KEY_BYTES,
+        "written_share": WRITTEN,
+        "stored_share": STORED,
+        "row_bytes": 300,
+        "result_bytes": 400,
+    }
+    expected |= {"worker_bytes": 400 * MEGABYTE, "java_bytes": 1 << 30, "restart_seconds": 5}
     for name, value in (expected | {"restart_slice_seconds": 3e-7}).items():
         assert found[name] == pytest.approx(value, rel=0.02), name
     assert found.keys() == COEFFICIENTS.keys()
@@ -78,20 +90,20 @@ def test_a_plan_of_the_largest_stream_holds() -> None:
 
 
 def test_a_few_slow_micro_batches_change_little() -> None:
-    uses = [used(one) for one in Streams().all]
+    uses = [used(one) for name, one in Streams().named.items() if name not in ("warm", "largest")]
     for use in uses:
-        use.batches[9]["cpu"] *= 4  # type: ignore[index]
-    found = processor_times(uses[1:4])
+        use.batches[9]["cpu"] *= 4
+    found = processor_times(uses)
     assert found["row_seconds"] == pytest.approx(1e-6, rel=0.1)
     assert found["change_seconds"] == pytest.approx(2e-6, rel=0.1)
 
 
 def test_no_time_is_negative() -> None:
-    uses = [used(one) for one in Streams().all]
+    uses = [used(one) for name, one in Streams().named.items() if name not in ("warm", "largest")]
     for use in uses:
         for batch in use.batches:
-            batch["cpu"] -= 9e-7 * batch["results"]  # type: ignore[index]
-    assert min(processor_times(uses[1:4]).values()) == 0
+            batch["cpu"] -= 9e-7 * batch["results"]
+    assert min(processor_times(uses).values()) == 0
 
 
 def test_processor_time_and_memory_are_those_of_this_process() -> None:
@@ -115,7 +127,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 def test_a_stream_with_wrong_results_is_not_measured(told: list[Any]) -> None:
     quick = CASES[0].at_most(10)
-    told += [{"digest": {"windows": 0, "n": 7, "total": 0.0}}] * len(quick.streams.all)
+    told += [{"digest": {"windows": 0, "n": 7, "total": 0.0}}] * len(quick.streams.named)
     with pytest.raises(AssertionError, match="The stream of 3 keys has 0 of windows, the raw rows come to"):
         field_of(quick).measure(1)
 
@@ -150,8 +162,8 @@ def test_the_page_has_each_coefficient_and_a_plan() -> None:
 
 def test_a_quick_run_has_few_rows() -> None:
     quick = CASES[0].at_most(2_000)
-    assert max(one.rows for one in quick.streams.all) <= 5_000
-    assert {one.batches for one in quick.streams.all} == {case.FEWEST_BATCHES}
+    assert max(one.rows for one in quick.streams.named.values()) <= 5_000
+    assert {one.batches for one in quick.streams.named.values()} == {case.FEWEST_BATCHES}
     assert quick.streams.largest.keys > quick.streams.many_keys.keys
 
 

@@ -39,6 +39,7 @@ KNOWN = Coefficients(
     java_bytes=1e9,
     worker_bytes=4e8,
     row_bytes=300,
+    result_bytes=400,
     restart_seconds=5,
     restart_slice_seconds=2e-7,
     most_slices=1e6,
@@ -90,7 +91,7 @@ def test_many_rows_have_the_bytes_that_explain_declares() -> None:
     windows = window.time("7d", slide="1h")
     [declared] = declared_sizes(prepared_of(windows), SCHEMA)
     plan = planned(windows, 1e6)
-    assert plan.slice_bytes / KEYS == pytest.approx(declared.total())
+    assert plan.slice_bytes / KEYS == pytest.approx(declared.total(), rel=0.01)
     assert plan.most_bytes == declared.total()
     few = planned(windows, 1e-3)
     assert few.slice_bytes < 0.1 * plan.slice_bytes
@@ -144,7 +145,10 @@ def test_numbers_of_a_plan() -> None:
     assert PLAN.state_bytes == pytest.approx(SIZE.slice_bytes + 20 * SIZE.keys)
     changed = SIZE.changes * SIZE.slice_bytes / SIZE.slices
     assert PLAN.checkpoint_bytes == pytest.approx(0.6 * PLAN.state_bytes + RETAINED * 0.5 * changed)
-    assert PLAN.memory_bytes == pytest.approx(PLAN.cores * 1.4e9 + 60e6 * 300)
+    assert PLAN.memory_bytes == pytest.approx(PLAN.cores * 1.4e9 + 60e6 * 300 + SIZE.most_results * 400)
+    assert SIZE.most_results == SIZE.results
+    often = planned(window.time("1h", slide="1m"), 1e6, 1e8, interval=10)
+    assert often.most_results == pytest.approx(6 * often.results)
     assert PLAN.restart_seconds == pytest.approx(5 + SIZE.slices * 2e-7 / PLAN.cores)
 
 
@@ -153,7 +157,7 @@ def test_each_line_says_whether_it_was_measured() -> None:
     assert bases["rows"] == "given"
     assert "explain()" in bases["state"]
     for what in ("cores", "memory", "checkpoint", "restart"):
-        assert bases[what].startswith("extrapolated: 1,376 × the largest measured stream")
+        assert bases[what].startswith("extrapolated: 1,365 × the largest measured stream")
     small = SizePlan.with_enough_cores(planned(window.time("1h", slide="1m"), 100, 1000), INTERVAL, KNOWN)
     assert {basis for what, _, basis in small.lines() if what in ("cores", "memory", "restart")} == {"measured"}
 

@@ -4,7 +4,7 @@
       declared_size.py    rows, slices,      ▲
                           results            └ Coefficients, which benchmarks/sizing measures
 
-A key has as many slices as `declared_size` says at most. Where rows are few, it has fewer: rows are taken to come evenly over keys and time,
+A key has as many slices as `declared_size` says at most, just before windows end. Where rows are few, it has fewer: rows are taken to come evenly over keys and time,
 so a slice that expects n rows exists with the probability 1 - exp(-n).
 """
 
@@ -54,6 +54,8 @@ class Coefficients:
     """Memory of the Python worker of each core."""
     row_bytes: float
     """Memory of a row of a micro-batch."""
+    result_bytes: float
+    """Memory of a result of a micro-batch."""
     restart_seconds: float
     """Of the first micro-batch on each core, beyond a usual one."""
     restart_slice_seconds: float
@@ -104,6 +106,8 @@ class MicroBatchSize:
     changes: float
     """Slices of keys that it changes."""
     results: float
+    most_results: float
+    """Of a micro-batch in which windows end, if that is not in each."""
     keys: float
     """Keys with a state."""
     slices: float
@@ -135,10 +139,11 @@ def size_of(prepared: Prepared, schema: pa.Schema, *, rate: float, keys: float, 
     ]
     windows = prepared.plan.windows.values()
     if any(window.per_row for window in windows):
-        results = rate * interval
+        results = most_results = rate * interval
     else:
-        ends = [(cycle.length, cycle.every) for cycle in _cycles(prepared)]
-        results = keys * sum(interval / every * share_with_rows(rate / keys * length) for length, every in ends)
+        ends = [(keys * share_with_rows(rate / keys * one.length), interval / one.every) for one in _cycles(prepared)]
+        results = sum(each * times for each, times in ends)
+        most_results = sum(each * max(1, times) for each, times in ends)
     most = [
         size.total(math.ceil(one.items) if size.kind == "rows" else 0)
         for size, one in zip(declared, states, strict=True)
@@ -147,6 +152,7 @@ def size_of(prepared: Prepared, schema: pa.Schema, *, rate: float, keys: float, 
         rate * interval,
         keys * sum(one.changes for one in states),
         results,
+        most_results,
         keys * sum(one.keys for one in states),
         keys * sum(one.items for one in states),
         keys * sum(one.items * one.item_bytes for one in states),
@@ -173,7 +179,9 @@ def _state_of(group: Prepared, declared: DeclaredSize, rate: float, interval: fl
     if group.unit.tick is None:
         problem = f"The column {group.unit.column!r} holds numbers, so a rate in rows per second does not tell how many rows a window has."
         raise ValueError(f"{problem} Use a column of times.")
-    stretch = max((cycle.length + cycle.every for cycle in _cycles(group)), default=declared.stretch_seconds)
+    # The slices of a window are stored until it ends. So there are most before windows end, and on average half of a slide less.
+    longest = max(_cycles(group), default=_Seconds(declared.stretch_seconds, 0))
+    stretch = longest.length + longest.every / 2
     if declared.kind == "rows" and stretch:
         return _KeyState(share_with_rows(rate * stretch), rate * stretch, declared.row_bytes, rate * interval)
     if declared.kind == "rows" or declared.slices is None:
@@ -183,9 +191,9 @@ def _state_of(group: Prepared, declared: DeclaredSize, rate: float, interval: fl
         raise ValueError(f"{problem} {advice}")
     if not stretch:  # all rows of a key, in one slice
         return _KeyState(1, declared.slices, declared.slice_bytes, share_with_rows(rate * interval))
-    length = stretch / declared.slices
+    length = (longest.length + longest.every) / declared.slices
     step = min(interval, length)
-    items, changes = declared.slices * share_with_rows(rate * length), interval / step * share_with_rows(rate * step)
+    items, changes = stretch / length * share_with_rows(rate * length), interval / step * share_with_rows(rate * step)
     return _KeyState(share_with_rows(rate * stretch), items, declared.slice_bytes, changes)
 
 
@@ -256,8 +264,9 @@ class SizePlan:
     @property
     def memory_bytes(self) -> float:
         """The memory of all executors."""
-        known = self.coefficients
-        return self.cores * (known.java_bytes + known.worker_bytes) + self.size.rows * known.row_bytes
+        size, known = self.size, self.coefficients
+        of_batch = size.rows * known.row_bytes + size.most_results * known.result_bytes
+        return self.cores * (known.java_bytes + known.worker_bytes) + of_batch
 
     @property
     def state_bytes(self) -> float:
