@@ -286,22 +286,20 @@ class SizePlan:
         return known.restart_seconds + self.size.slices * known.restart_slice_seconds / self.cores
 
     @property
-    def beyond(self) -> tuple[float, float]:
-        """How many times as many slices and rows as in the largest measured stream there are, in all and on a core."""
+    def basis(self) -> str:
+        """Whether a stream as large as this one was measured; if not, how many times as many slices or rows it has, in all and on a core."""
         known = self.coefficients
-        shares = self.size.slices / known.most_slices, self.size.rows / known.most_rows
-        return max(shares) / MEASURED_CORES, max(shares) / self.cores
+        most = max(self.size.slices / known.most_slices, self.size.rows / known.most_rows)
+        in_all, on_a_core = most / MEASURED_CORES, most / self.cores
+        if max(in_all, on_a_core) <= 1:
+            return "measured"
+        by_core = f", and {say_times(on_a_core)} on each core" if on_a_core > 1 else ""
+        return f"extrapolated: {say_times(in_all)} the largest measured stream{by_core}"
 
     def lines(self) -> Iterator[tuple[str, str, str]]:
         """Yield what is planned, how much of it, and whether that was measured."""
         size, known = self.size, self.coefficients
-        in_all, on_a_core = self.beyond
-        basis = "measured" if in_all <= 1 else f"extrapolated: {say_times(in_all)} the largest measured stream"
-        by_core = (
-            "measured"
-            if on_a_core <= 1
-            else f"extrapolated: {say_times(on_a_core)} the largest measured share of a core"
-        )
+        basis = self.basis
         causes = ", ".join(
             f"{seconds / self.interval:.2g} for {cause}"
             for cause, seconds in self.seconds_by_cause().items()
@@ -314,7 +312,7 @@ class SizePlan:
             "computed, as by explain()",
         )
         yield "results", f"{say_number(size.results / self.interval)} a second", "computed"
-        yield "cores", f"{self.cores:,}; busy are {causes}", by_core if in_all <= 1 else basis
+        yield "cores", f"{self.cores:,}; busy are {causes}", basis
         yield (
             "memory",
             f"{bytes_to_text(self.memory_bytes)}, of which {bytes_to_text(self.cores * known.java_bytes)} for Java",
