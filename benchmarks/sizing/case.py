@@ -69,8 +69,6 @@ class Streams:
     """Before all others, so that Java has compiled what they use."""
     few_rows: SizedStream = SizedStream(10_000, 50_000)
     few_keys: SizedStream = SizedStream(20_000, 1_200_000, 12)
-    dense: SizedStream = SizedStream(400_000, 800_000, 14)
-    """A micro-batch changes a larger share of its slices than of those of many keys."""
     many_keys: SizedStream = SizedStream(1_500_000, 300_000)
     largest: SizedStream = SizedStream(5_000_000, 600_000)
 
