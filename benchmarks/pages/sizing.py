@@ -45,9 +45,7 @@ def checked(readings: Sequence[Reading]) -> Iterator[str]:
     rows = []
     for name, (_, of) in PLANNED.items():
         planned, measured = (found[f"plan, {name}", one] for one in (PLAN, MEASURED))
-        rows.append(
-            [f"{name} {of}", quantity(planned), quantity(measured), f"{round_off(planned.value / measured.value)} ×"]
-        )
+        rows.append([of, quantity(planned), quantity(measured), f"{round_off(planned.value / measured.value)} ×"])
     yield from table(("", "planned", "measured", "planned beside measured"), rows)
 
 
@@ -57,6 +55,7 @@ def page_of(readings: Sequence[Reading]) -> str:
     by_case = {one.case: one for one in readings}
     measured = [[of, quantity(by_case[name])] for name, (_, of) in COEFFICIENTS.items()]
     largest = streams.largest
+    by_plan = {one.contestant: one for one in readings if one.case == "plan, processor time"}
     parts = {
         "where": say_where(readings),
         "csv": say_file(SUITES["sizing"].csv, 1),
@@ -64,7 +63,7 @@ def page_of(readings: Sequence[Reading]) -> str:
         "file": f"[coefficients.csv](../{FILE.relative_to(ROOT)})",
         "window": f"{WINDOW} that begin every {SLIDE}",
         "coefficients": "\n".join(table(("of", "measured"), measured)).rstrip(),
-        "rate": f"{float(f'{1 / (known.row_seconds + known.change_seconds):.2g}'):,.0f}",
+        "rate": f"{float(f'{largest.rows / by_plan[MEASURED].value:.2g}'):,.0f}",
         "slices": str(SLICES),
         "restart": f"{1e6 * SLICES * known.restart_slice_seconds:.2g}",
         "keys": say_number(streams.many_keys.keys),

@@ -39,10 +39,10 @@ COEFFICIENTS: Mapping[str, tuple[str, str]] = {
 }
 """By the name that `sash.state.size_plan` has for it: its unit, and what it is of."""
 PLANNED: Mapping[str, tuple[str, str]] = {
-    "processor time": (SECONDS, "of a micro-batch"),
-    "memory": (BYTES, "of Java and the Python workers"),
-    "checkpoint": (BYTES, "of all files"),
-    "restart": (SECONDS, "processor time of the first micro-batch, beyond a usual one"),
+    "processor time": (SECONDS, "processor time of a micro-batch"),
+    "memory": (BYTES, "memory of Java and the Python workers"),
+    "checkpoint": (BYTES, "all files of the checkpoint"),
+    "restart": (SECONDS, "processor time of a restart, beyond a usual micro-batch"),
 }
 PLAN, MEASURED = "planned", "measured"
 
