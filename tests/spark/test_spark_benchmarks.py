@@ -132,7 +132,10 @@ def test_memory_without_workers_is_none() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", LARGE_QUESTIONS)
 def test_all_ways_to_answer_a_question_of_many_rows_agree(name: str, spark: SparkSession) -> None:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
     digests = [answer(spark, LargeRun(name, way, 4_000), 4_000) for way in LARGE_QUESTIONS[name].ways]
+    spark.conf.set("spark.sql.session.timeZone", str(zone))
     assert digests[0]["results"] > 0
     for digest in digests[1:]:
         assert digest == pytest.approx(digests[0], rel=1e-9)
