@@ -65,7 +65,8 @@ def run_local(options: RunOptions) -> None:
     """Run a query in this process."""
     file_format = output_format(options.target, options.output_format)
     check_output(options.target)
-    query = query_of_argument(options.text, options.time, options.lateness, options.time_format)
+    drop = options.on_bad_time == "drop"
+    query = query_of_argument(options.text, options.time, options.lateness, options.time_format, drop_bad_times=drop)
     if options.at_time is not None and options.at is None:
         raise ValueError("--at-time names the time column of labels. Name their file with --at.")
     if options.future and options.at is None:

@@ -54,7 +54,12 @@ def read_lateness(text: str) -> Duration:
 
 
 def query_of_argument(
-    argument: str, time: str | None = None, lateness: str | None = None, time_format: str | None = None
+    argument: str,
+    time: str | None = None,
+    lateness: str | None = None,
+    time_format: str | None = None,
+    *,
+    drop_bad_times: bool = False,
 ) -> TextQuery | LastSelect:
     """Return the query of an argument, which is a text or names a file that holds it."""
     require_sqlglot()
@@ -63,6 +68,7 @@ def query_of_argument(
     text = read_text(argument)
     query = (TextQuery if is_one_select(text, time) else LastSelect)(text, time, lateness)
     query.time_format = time_format
+    query.drop_bad_times = drop_bad_times
     return query
 
 
@@ -74,6 +80,8 @@ class OverRows(SqlQuery):
     lateness: Duration | None = None
     time_format: str | None = None
     """The format of times that are text; None to find it."""
+    drop_bad_times: bool = False
+    """Whether times that do not fit the format are null, rather than an error."""
 
     def over_windows(self, data: Any) -> Query:
         """Return the query over the windows alone, for data of any kind."""
@@ -132,7 +140,7 @@ class TextQuery(OverRows):
 
     def with_times(self, opened: Input) -> Input:
         """Return rows whose times that are text are read as times."""
-        return with_query_times(opened, self._statement('"'), self.time_format)
+        return with_query_times(opened, self._statement('"'), self.time_format, drop=self.drop_bad_times)
 
     def finish(self, results: Any) -> Any:
         """Return the results of the text, of those of its windows: the same."""
@@ -176,7 +184,7 @@ class LastSelect(OverRows, InnerQuery):
         size = self.engine.bytes
         schema = self.nested.by_engine(self.engine.database.schema, text)
         opened = Input("the query", schema, read, None, lambda _: float(size))
-        return with_query_times(opened, self._statement('"'), self.time_format)
+        return with_query_times(opened, self._statement('"'), self.time_format, drop=self.drop_bad_times)
 
     def plans(self, source: str | None, input_format: str | None, temporary: Path) -> list[Explanation]:
         """Return the plan of each SELECT with windows, for the types of the inputs if there are any."""

@@ -25,9 +25,9 @@ from sash.engine.select_sql import (
     format_of,
     register_rows,
     set_zone,
-    with_text_dates,
     zone_of,
 )
+from sash.engine.text_types import with_checked_types
 
 READ_BATCH = 1 << 17
 TABLE_FUNCTIONS = ("unnest", "range", "generate_series", "repeat", "json_each", "json_tree")
@@ -110,7 +110,9 @@ class Database:
         database.tables.update(files)
         for name, file_input in files.items():
             try:
-                reading = with_text_dates(connection, file_input.reader.format(files=f"[{_listed(file_input)}]"))
+                reading = with_checked_types(
+                    connection, file_input.reader.format(files=f"[{_listed(file_input)}]"), file_input.files
+                )
                 connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {reading}")  # noqa: S608 — quoted names
             except duckdb_module().Error as error:
                 raise ValueError(f"Cannot read {file_input.path!r}: {first_line(error)}") from error
