@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.columns.intervals import DURATION, INTERVAL, without_intervals
 from sash.columns.read_column import readable
 from sash.engine.select_sql import (
     READERS,
@@ -210,6 +211,8 @@ class Database:
         """
         if is_wide:
             return column.with_type(pa.int64())
+        if column.type == INTERVAL:
+            return column.with_type(DURATION)
         if not pa.types.is_timestamp(column.type):
             return column
         if column.type.unit == "us" and self.fine and column.name not in self.micro:
@@ -247,7 +250,7 @@ def engine_error(error: Exception, lines_before: int = 0) -> EngineError:
 
 def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
     try:
-        return table.cast(schema)
+        return without_intervals(table).cast(schema)
     except pa.ArrowInvalid as error:
         problem = "A sum of integers does not fit into 64 bits."
         raise OverflowError(f"{problem} Cast to a float: sum(x::DOUBLE).") from error

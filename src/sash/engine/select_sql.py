@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.columns.intervals import without_intervals
 from sash.columns.read_column import readable
 from sash.engine.text_types import with_checked_types
 from sash.expressions import Expression, Order, Selection, in_case
@@ -124,9 +125,13 @@ def _select(cursor: Any, expressions: Sequence[Expression], casts: list[str]) ->
     texts = [f"(\n{expression.text}\n){cast}" for expression, cast in zip(expressions, casts, strict=True)]
     shown = ", ".join(f'{text} AS "{number}"' for number, text in enumerate(texts))
     try:
-        return cursor.sql(f"SELECT {shown} FROM {ROWS}").to_arrow_table()  # noqa: S608 — parsed and bound before
+        selected = cursor.sql(f"SELECT {shown} FROM {ROWS}").to_arrow_table()  # noqa: S608 — parsed and bound before
     except duckdb_module().Error as error:
         raise ValueError(f"{', '.join(map(repr, expressions))}: {first_line(error)}") from error
+    try:
+        return without_intervals(selected)
+    except ValueError as error:
+        raise ValueError(f"{', '.join(map(repr, expressions))}: {str(error).partition(' is ')[2]}") from error
 
 
 def _bind(cursor: Any, expression: Expression, names: list[str]) -> None:

@@ -97,6 +97,11 @@ def column_name(node: Any) -> str:
     return str(node.name)
 
 
+def _are_words(*tokens_in_turn: Any) -> bool:
+    """Return whether tokens are words, which may be one name with a space."""
+    return all(token.text.isidentifier() and token.text.upper() not in STRUCTURAL for token in tokens_in_turn)
+
+
 class WindowSql(Dialect):
     """SQL with windows."""
 
@@ -130,7 +135,13 @@ class WindowSql(Dialect):
         def raise_error(self, message: str, token: Any = None, *_: Any, **__: Any) -> None:
             """Raise PlacedError."""
             at = token or self._curr or self._prev
+            before = self._tokens[self._index - 1] if at is self._curr and self._index else None
             problem = "Expected a name or an expression" if "<class" in message else message.rstrip(".")
+            if at is not None and before is not None and "Unexpected token" in message:
+                problem = f"{at.text} is not expected here. A comma may be missing before it"
+            if at is not None and before is not None and message.startswith("Expecting )") and _are_words(before, at):
+                problem = f'Expecting ). A name with a space needs quotes, as in "{before.text} {at.text}"'
+                raise PlacedError(problem, before.start, at.end + 1)
             is_keyword = at is not None and at.text.isidentifier() and at.token_type not in NAME_TOKENS
             if is_keyword and at.text.upper() not in STRUCTURAL:
                 problem = f'{problem}. {at.text} is a keyword: a column of this name needs quotes, as in "{at.text}"'

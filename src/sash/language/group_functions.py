@@ -76,7 +76,7 @@ def time_bucket(node: Any, width: Length, offset: Length = None) -> Window:
                 node,
                 "Buckets of months count from January 2000. Use a number of months that divides 360, without an offset.",
             )
-        return windows.tumbling(width)
+        return windows.tumbling(width, tz="UTC")  # in every zone, as those of days
     if not length.is_time:
         fail(
             node,
@@ -169,6 +169,14 @@ def of_group_function(node: exp.Anonymous) -> Clause:
         fail(node, f"{node.name} needs the time column, as in {function.usage}.")
     arguments = list(node.expressions)
     time = arguments.pop(function.time)
+    for one in arguments:
+        if name == "date_trunc" and not (isinstance(one, exp.Literal) and one.is_string):
+            fail(one, "date_trunc takes a unit in quotes, then the time, as in date_trunc('hour', ts).")
+        if isinstance(one, exp.Cast):  # TIMESTAMP '2025-01-01'
+            fail(
+                one,
+                f"{node.name} takes an offset, not an origin, as in time_bucket(INTERVAL '1 day', ts, INTERVAL '6 hours').",
+            )
     lengths = [literal(one) if name == "date_trunc" else length_of(one) for one in arguments]
     with errors_at(node):
         try:

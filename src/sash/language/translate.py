@@ -214,7 +214,10 @@ def _key_nodes(parts: SelectParts, clause: Clause) -> Sequence[Any]:
     source = parts.source
     if clause.of_call:
         if parts.group:
-            fail(parts.group[0], "GROUP BY does not apply to windows with OVER. Use PARTITION BY.")
+            fail(
+                parts.group[0],
+                "GROUP BY does not apply to windows with OVER. Use PARTITION BY, or group in a subquery: FROM (SELECT … GROUP BY …).",
+            )
         return clause.by or ()
     is_function = isinstance(parts.table, TableFunction)
     if is_function:

@@ -139,6 +139,9 @@ def read_call(source: SourceText, node: Any, *, is_cql: bool, descending: bool) 
     aggregate = build(source, node, is_cql=is_cql)
     if descending:
         _check_any_order(function, aggregate)
+    if names.is_one_of(name, names.OF_CONDITION):
+        on_spark = source.quote == SPARK_QUOTE
+        return Call((aggregate,), "count_if", (lambda columns: f"coalesce({columns[0]}, 0)") if on_spark else None)
     if source.quote == SPARK_QUOTE and names.is_one_of(name, SPARK_LISTS):
         return Call((aggregate,), result_name(aggregate), lambda columns: f"coalesce({columns[0]}, array())")
     return Call((aggregate,), result_name(aggregate))
