@@ -132,6 +132,19 @@ def test_rows_with_other_texts_are_dropped_if_asked_for(tmp_path: Path) -> None:
     assert b"does not fit" in wrong
 
 
+def test_labels_with_times_that_are_text(tmp_path: Path) -> None:
+    csv(tmp_path, "13/02/2025 11:00", "13/02/2025 12:30", "14/02/2025 13:00", name="events.csv")
+    text = "SELECT sum(x) AS s FROM t [RANGE 1 DAY ON ts]"
+    expected = b'"seen","s"\n2025-02-13T14:00:00,2\n2025-02-14T13:00:00,1\n'
+    for first, last in (("13/02/2025 14:00", "14/02/2025 13:00"), ("2025-02-13 14:00", "2025-02-14 13:00")):
+        (tmp_path / "labels.csv").write_text(f"seen\n{first}\n{last}\n")
+        for options in ([], ["--time-format", "%d/%m/%Y %H:%M"]):
+            done = sash(
+                "run", text, "-i", "events.csv", "--at", "labels.csv", "--at-time", "seen", *options, cwd=tmp_path
+            )
+            assert done.stdout == expected
+
+
 def test_messages_for_numbers_name_the_option(tmp_path: Path) -> None:
     csv(tmp_path, "1739444400", name="epoch.csv")
     for on in ("", " ON ts"):

@@ -162,6 +162,7 @@ def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: in
         ),
         ("SELECT k max(a) FROM s [ROWS 3]", "A comma may be missing"),
         ("SELECT sum(my load) FROM s [ROWS 3]", 'needs quotes, as in "my load"'),
+        ("SELECT k when FROM s [ROWS 3]", "not expected here. when is a keyword"),
         ("SELECT count_if() FROM s [ROWS 3]", "as in count_if(load > 5)"),
         ("SELECT max(a) FROM s [ROWS 3] FETCH FIRST 5 PERCENT ROWS ONLY", "as in LIMIT 10"),
         ("UPDATE s SET x = 1", "must be one SELECT"),

@@ -20,6 +20,7 @@ from sash.cli.display import RowProgress
 from sash.cli.inputs import BATCH_ROWS, STDIN, Input, connect_duckdb, open_input
 from sash.cli.outputs import check_output, output_format, write_results
 from sash.cli.text_query import LastSelect, TextQuery, query_of_argument
+from sash.cli.text_times import fits, with_times
 from sash.language.source_text import quoted
 from sash.plan.query_spec import QuerySpec
 
@@ -130,10 +131,18 @@ class LocalRun:
         self.progress.step("computing")
         if options.at is None:
             return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time)
-        labels = open_input(options.at, None, self.temporary)
+        labels = self._labels(options.at)
         label_rows = labels.open(labels.schema.names).read_all()
         labelled = {"at": label_rows, "at_time": options.at_time, "future": options.future}
         return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time, **labelled)
+
+    def _labels(self, path: str) -> Input:
+        """Return the labels, whose times may be text in the format of the input, or in one of their own."""
+        labels, time = open_input(path, None, self.temporary), self.options.at_time or self.declared.time
+        if time is None:
+            return labels
+        given = self.options.time_format
+        return with_times(labels, time, given if given is not None and fits(labels, time, given) else None)
 
     def _over_batches(self) -> pa.RecordBatchReader:
         """Return the results over rows in order of time: as they are, or sorted by DuckDB."""

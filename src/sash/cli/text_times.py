@@ -72,6 +72,11 @@ def with_times(source: Input, column: str, time_format: str | None, *, drop: boo
     return _converted(source, column, values.expression(time_format))
 
 
+def fits(source: Input, column: str, time_format: str) -> bool:
+    """Return whether a format fits a column of text or numbers."""
+    return column in source.schema.names and TextColumn(source, column).first_bad(time_format) is None
+
+
 def with_query_times(source: Input, statement: Any, time_format: str | None, *, drop: bool = False) -> Input:
     """Return an input whose time column holds times, if a query needs them. Raise ValueError if no column has them, or several columns of text."""
     if statement.time is not None:

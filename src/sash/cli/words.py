@@ -20,6 +20,10 @@ WORDS = (
         r"^(The time column .*) Cast it\.$",
         r"\1 Cast it, or say what its numbers are: --time-format epoch_s, epoch_ms, epoch_us or epoch_ns.",
     ),
+    (
+        r"(Could not convert string \".*\" to 'TIMESTAMP')\.?",
+        r"\1. Name its format: strptime(column, '%d/%m/%Y %H:%M') instead of CAST.",
+    ),
     (r"pass future=True\.", "pass --future."),
     (r'pass mode="update" to run', 'use Python, query.run(stream, mode="update")'),
     (r"FROM names the file (.*), so run needs no data", r"FROM names the file \1, so -i is not needed"),

@@ -87,7 +87,8 @@ def _text_checks(column: str, dtype: str, given: str) -> dict[str, str]:
         "BIGINT": {"DOUBLE": f"bool_or(regexp_matches({value}, '{HAS_FRACTION}'))"},
         "DATE": {"VARCHAR": f"bool_or(contains({value}, ':'))"},
         "TIMESTAMP": {
-            "VARCHAR": f"bool_or(CASE WHEN length({value}) > 19 THEN regexp_matches({value}, '{HAS_OFFSET}') END)",
+            "VARCHAR": f"count(TRY_CAST({value} AS TIMESTAMP)) < count({value})"
+            f" OR bool_or(CASE WHEN length({value}) > 19 THEN regexp_matches({value}, '{HAS_OFFSET}') END)",
             "TIMESTAMP_NS": f"bool_or(CASE WHEN length({value}) > 26 THEN regexp_matches({value}, '{IS_FINE}') END)",
         },
         "TIMESTAMP WITH TIME ZONE": {

@@ -138,11 +138,13 @@ class WindowSql(Dialect):
             before = self._tokens[self._index - 1] if at is self._curr and self._index else None
             problem = "Expected a name or an expression" if "<class" in message else message.rstrip(".")
             if at is not None and before is not None and "Unexpected token" in message:
-                problem = f"{at.text} is not expected here. A comma may be missing before it"
+                problem = f"{at.text} is not expected here"
             if at is not None and before is not None and message.startswith("Expecting )") and _are_words(before, at):
                 problem = f'Expecting ). A name with a space needs quotes, as in "{before.text} {at.text}"'
                 raise PlacedError(problem, before.start, at.end + 1)
             is_keyword = at is not None and at.text.isidentifier() and at.token_type not in NAME_TOKENS
+            if "not expected" in problem and not is_keyword:
+                problem += ". A comma may be missing before it"
             if is_keyword and at.text.upper() not in STRUCTURAL:
                 problem = f'{problem}. {at.text} is a keyword: a column of this name needs quotes, as in "{at.text}"'
             raise PlacedError(problem, *((at.start, at.end + 1) if at else (0, 0)))

@@ -127,7 +127,7 @@ def _order(source: SourceText, over: Over) -> OverOrder:
         if not is_name(ordered.this):
             computed = source.of(ordered.this)
             problem = "ORDER BY in OVER names columns. Compute this one in a subquery"
-            fail(ordered, f"{problem}, FROM (SELECT *, {computed} AS t FROM …), and write ORDER BY t.")
+            fail(ordered, f"{problem}, FROM (SELECT *, {computed} AS t FROM …), and write ORDER BY t.")  # noqa: S608 — a message
     return OverOrder(tuple(str(ordered.this.name) for ordered in over.order), any(descending))
 
 
