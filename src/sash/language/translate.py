@@ -257,7 +257,7 @@ def _unaliased(parts: SelectParts, node: Any) -> Any:
 
 
 def _key(source: SourceText, node: Any) -> str | Expression:
-    if isinstance(node, exp.Literal):
-        fail(node, "Name the column of a key. Positions are not supported.")
+    if isinstance(node, exp.Literal | exp.Null):
+        fail(node, "Name the column of a key. If all rows have one key, leave PARTITION BY out.")
     check_collation(node, "keys")
     return str(node.name) if is_name(node) else Expression(source.of(node))

@@ -189,6 +189,8 @@ def _values_of_frame(source: SourceText, node: Any, function: Any, *, descending
     if name in ("first", "last", "firstvalue", "lastvalue") and isinstance((arguments or [None])[-1], exp.Boolean):
         skips = skips or bool(arguments.pop().this)  # Spark's first(x, true)
     for inner in arguments:
+        if isinstance(inner, exp.Distinct) and name in map(names.plain, LISTS):
+            fail(inner, f"{function.name} has no DISTINCT here. Use collect_distinct(x), which skips nulls.")
         if isinstance(inner, exp.Distinct | exp.Star | exp.Order):
             fail(inner, f"{function.name} takes a column or an expression. Rows are in the order of time.")
     needed = {"nthvalue": 2}.get(name, 1)
