@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sash.backends.arrow import ArrowStream, ArrowTable
 from sash.backends.sql_engines import DuckdbEngine, Engine
-from sash.cli.inputs import STDIN, Input, file_input_of, open_input
+from sash.cli.inputs import ENDINGS, STDIN, Input, file_input_of, open_input
 from sash.cli.text_times import with_query_times
 from sash.durations import Duration, read_duration
 from sash.engine.query_sql import FileInput
@@ -105,7 +105,9 @@ class OverRows(SqlQuery):
             return list(schema.names)
         times = [] if statement.time is not None else ArrowTable().time_columns(schema.empty_table())
         text = f"{self._text} {statement.time or ''}".lower()
-        return [name for name in schema.names if name.lower() in text or name in times]
+        return [
+            name for name in schema.names if name.lower().replace('"', '""') in text or name in times or "`" in name
+        ]
 
     def _queries_of(self, statement: Statement, quote: str, zone: str | None = None) -> list[Query]:
         queries = super()._queries_of(statement, quote, zone)
@@ -228,6 +230,9 @@ def input_of(query: OverRows, source: str | None) -> str:
     path = source if source is not None else query.path
     if path is None:
         advice = "Name it with -i data.parquet, or in the text: FROM 'data.parquet'. For a pipe, use -i -."
+        table = query._statement('"').table  # noqa: SLF001 — a part of the query
+        if ENDINGS.keys() & {Path(table).suffix.lower()}:
+            advice = f"A file is in single quotes: FROM '{table}'."
         raise ValueError(f"There is no input. {advice}")
     return path
 

@@ -356,11 +356,31 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _zoned_parquet(files: list[str]) -> pa.Table | None:
+    """Return the rows of Parquet files if their times have a zone, which DuckDB loses, with the nanoseconds; None for others."""
+    if not files:
+        return None
+    from pyarrow import dataset, parquet  # noqa: PLC0415 — only for Parquet
+
+    try:
+        types = parquet.read_schema(files[0]).types
+        if not any(pa.types.is_timestamp(dtype) and dtype.tz is not None for dtype in types):
+            return None
+        return dataset.dataset(files, format="parquet", partitioning="hive").to_table()
+    except (OSError, pa.ArrowException):
+        return None  # DuckDB says what is wrong
+
+
 def read_files(path: str) -> pa.Table:
     """Return the rows of files; `*` in the path stands for any letters. Raise FileNotFoundError if there are none."""
     duckdb = duckdb_module()
     with duckdb.connect() as connection:
         try:
+            if format_of(path, READERS) == "read_parquet":
+                found = connection.execute("SELECT file FROM glob(?)", [path]).fetchall()
+                zoned = _zoned_parquet([str(file) for (file,) in found])
+                if zoned is not None:
+                    return zoned
             reader = with_checked_types(connection, f"{format_of(path, READERS)}({_literal(path)})", [path])
             return connection.sql(f"SELECT * FROM {reader}").to_arrow_table()  # noqa: S608 — quoted names
         except duckdb.IOException as error:
