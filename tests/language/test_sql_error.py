@@ -166,6 +166,7 @@ def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: in
         ("SELECT array_agg(DISTINCT a) OVER (ORDER BY t) FROM s", "Use collect_distinct(x)"),
         ("SELECT max(a) OVER (PARTITION BY 1 ORDER BY t) FROM s", "leave PARTITION BY out"),
         ("SELECT max(a) OVER (PARTITION BY NULL ORDER BY t) FROM s", "leave PARTITION BY out"),
+        ("SELECT max(a) FROM s GROUP BY date_trunc('day', ts AT TIME ZONE 'UTC')", "Compute the time in a subquery"),
         ("SELECT count_if() FROM s [ROWS 3]", "as in count_if(load > 5)"),
         ("SELECT max(a) FROM s [ROWS 3] FETCH FIRST 5 PERCENT ROWS ONLY", "as in LIMIT 10"),
         ("UPDATE s SET x = 1", "must be one SELECT"),
