@@ -114,3 +114,11 @@ def test_other_functions_are_for_the_engine() -> None:
     table = rows_of(9, pa.timestamp("us"))
     text = "SELECT date_trunc('month', ts) AS m, max(x) OVER (ORDER BY ts) AS top FROM tab ORDER BY ts, x"
     assert sash.sql(text).run(table).to_pylist() == in_duckdb(text, tab=table)
+
+
+def test_first_and_last_of_ksqldb() -> None:
+    table = rows_of(11, pa.timestamp("us"))
+    text = "SELECT k, latest_by_offset(x) AS last, earliest_by_offset(x) AS first FROM s WINDOW TUMBLING (SIZE 90 DAYS) GROUP BY k"
+    aggregates = {"last": agg.last("x"), "first": agg.first("x")}
+    expected = sash.Query(aggregates, window.tumbling("90d"), by="k", time="ts").run(table)
+    assert sash.sql(text).run(table).equals(expected)
