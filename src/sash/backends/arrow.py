@@ -170,15 +170,7 @@ class ArrowStream(Backend[ReaderOptions]):
             raise ValueError(
                 "history= and the stream are the same reader, whose rows can be read only once. Open it twice."
             )
-        check_columns(query, reader.schema.names)
-        if query.computed:
-            reader = mapped(reader, lambda rows: with_computed(query, readable(rows)))
-        if options["emit"] == "state":  # it emits no rows
-            check_options(options)
-        else:
-            check_result_names(query, reader.schema.names)
-        if options["emit"] == "state" or (not query.per_row and options["late"] != "keep"):
-            reader = mapped(reader, lambda rows: needed_columns(query, rows))
+        reader = self._rows_of(query, reader, options)
         prepared = prepare(
             in_sorted_rows(query) if sorts else query, readable_schema(reader.schema), compiled=options["compiled"]
         )
@@ -196,6 +188,19 @@ class ArrowStream(Backend[ReaderOptions]):
             return results
         check_known(query, "a stream")
         return mapped(results, lambda rows: widen(query, rows))
+
+    def _rows_of(self, query: QuerySpec, reader: pa.RecordBatchReader, options: ReaderOptions) -> pa.RecordBatchReader:
+        """Return the rows with computed columns; without the columns that neither the query nor its results need."""
+        check_columns(query, reader.schema.names)
+        if query.computed:
+            reader = mapped(reader, lambda rows: with_computed(query, readable(rows)))
+        if options["emit"] == "state":  # it emits no rows
+            check_options(options)
+        else:
+            check_result_names(query, reader.schema.names)
+        if options["emit"] == "state" or (not query.per_row and options["late"] != "keep"):
+            reader = mapped(reader, lambda rows: needed_columns(query, rows))
+        return reader
 
     def tables(self, data: Any) -> Iterator[pa.Table]:
         """Yield the rows of data, as the history of a stream."""

@@ -38,12 +38,12 @@ from sash.windows.base import Ints
 
 KEY, PLACE = "sash key", "sash place"
 """Columns of runs: the group id of a row's key, and its time in ticks, or the column that orders rows instead."""
-BYTES_OF_BATCH = 1 << 18
+BYTES_OF_BATCH = 1 << 16
 """A run is written in batches of about this size."""
 COPIES = 4
 """How many times a run is in memory while it is sorted: the input, the output, and the order."""
-PIECES = 16
-"""How many pieces of sorted rows would take the memory: a piece is in memory several times while it is sorted and evaluated."""
+LOADED, PIECES = 8, 16
+"""Rows read from runs take an eighth of the memory, and pieces of sorted rows a sixteenth or more: each is in memory several times."""
 MOST_RUNS = 128
 """How many runs are open at once. If there are more, some are merged to longer ones first."""
 
@@ -68,9 +68,7 @@ class SortFolder:
             yield
         except OSError as error:
             free = f"{max(0, free_bytes(self.path)) >> 20:,} MB free"
-            message = (
-                f"{self.problem}, and sorting them on disk failed in {self.path} ({free}): {error}. {self.advice}"
-            )
+            message = f"{self.problem}, and sorting them on disk failed in {self.path} ({free}): {error}. {self.advice}"
             raise OSError(error.errno, message) from error
 
 
@@ -238,7 +236,7 @@ class SortedRun:
 
     def __init__(self, path: Path, share: int) -> None:
         self.share = share
-        """Bytes to read at once, in whole batches."""
+        """The bytes to have in memory, in whole batches."""
         self.file = pa.ipc.open_file(pa.OSFile(str(path)))  # a memory map would count as memory of this process
         self.next = 0
         self.rows: pa.Table = self.file.schema.empty_table()
@@ -249,15 +247,24 @@ class SortedRun:
         """Whether all batches were read."""
         return bool(self.next == self.file.num_record_batches)
 
-    def read(self) -> None:
-        """Read at least one more batch."""
-        size, pieces = 0, [self.rows] if len(self.rows) else []
-        while not self.ended and size <= self.share:
-            batch = self.file.get_batch(self.next)
-            self.next += 1
+    def fill(self) -> None:
+        """Read batches until it has its share, or any rows."""
+        size = self.rows.nbytes
+        pieces = [self.rows] if len(self.rows) else []
+        while not self.ended and (size < self.share or not pieces):
+            batch = self._next_batch()
             size += batch.nbytes
-            pieces.append(pa.Table.from_batches([batch]))
-        self.rows = pa.concat_tables(pieces)
+            pieces.append(batch)
+        self.rows = pa.concat_tables(pieces) if pieces else self.rows
+
+    def read_further(self) -> None:
+        """Read one more batch."""
+        self.rows = pa.concat_tables([self.rows, self._next_batch()])
+
+    def _next_batch(self) -> pa.Table:
+        batch = self.file.get_batch(self.next)
+        self.next += 1
+        return pa.Table.from_batches([batch])
 
     @property
     def newest(self) -> Bound:
@@ -278,7 +285,7 @@ class SortedRun:
 
 def merge_runs(paths: Sequence[Path], declared: QuerySpec, most_bytes: int) -> Iterator[pa.Table]:
     """Yield the rows of all runs in order, with KEY and PLACE, in pieces that are not much smaller than they may be."""
-    share = most_bytes // COPIES // len(paths)
+    share = most_bytes // LOADED // len(paths)
     waiting: list[pa.Table] = []
     size = 0
     for tables in _emitted([SortedRun(path, share) for path in paths]):
@@ -298,9 +305,8 @@ def _in_one_piece(tables: list[pa.Table], declared: QuerySpec) -> pa.Table:
 def _emitted(runs: Sequence[SortedRun]) -> Iterator[list[pa.Table]]:
     """Yield rows that come after all before them: for each run those that no row on disk comes before."""
     while True:
-        for run in runs:
-            while not len(run.rows) and not run.ended:
-                run.read()
+        for run in runs:  # all of them, so that few steps are needed: each step looks at every run
+            run.fill()
         open_runs = [run for run in runs if not run.ended]
         before = min((run.newest for run in open_runs), default=None)
         emitted = [table for run in runs if len(table := run.emit(before))]
@@ -311,7 +317,7 @@ def _emitted(runs: Sequence[SortedRun]) -> Iterator[list[pa.Table]]:
         else:  # all rows read of a run have one key and place; more may follow
             for run in open_runs:
                 if run.newest == before:
-                    run.read()
+                    run.read_further()
 
 
 def in_order(table: pa.Table, declared: QuerySpec) -> pa.Table:
