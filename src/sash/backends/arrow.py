@@ -268,7 +268,7 @@ def in_any_order(
     if query.time is None and not query.order_by:
         return reader, {**options, "order": "time"}
     memory = available_memory() / 2 if options["memory"] is None else read_size(options["memory"])
-    return sorted_reader(reader, query, memory), {**options, "order": "keys" if query.by else "time"}
+    return sorted_reader(reader, query, memory), options
 
 
 def mapped(reader: pa.RecordBatchReader, function: Callable[[pa.Table], pa.Table]) -> pa.RecordBatchReader:

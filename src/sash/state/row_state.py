@@ -79,7 +79,7 @@ class RowState(StoredItems):
         prepared = self.prepared
         evaluated = self.known.known_results(prepared, block, span, evaluated)
         if prepared.plan.per_row:
-            results = with_input_rows(prepared, block, span, evaluated)
+            results = with_input_rows(prepared, block, span, evaluated, by_keys=by_keys)
         else:
             results = join_windows(prepared, [window_tables(prepared, block, evaluated)])
             results = results if by_keys else in_order_of_time(results)
