@@ -202,7 +202,7 @@ def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
 
 def test_a_table_needs_no_memory_option() -> None:
     with pytest.raises(TypeError, match="a table is in memory already"):
-        sash.Query({"n": agg.count()}, window.rows(3)).run(ROWS, memory="1GB")  # type: ignore[call-overload]
+        sash.Query({"n": agg.count()}, window.rows(3)).run(ROWS, memory="1GB")
 
 
 def test_nothing_is_left_if_not_all_results_are_read(folder: Path) -> None:

@@ -61,6 +61,8 @@ def run_local(options: RunOptions) -> None:
     file_format = output_format(options.target, options.output_format)
     check_output(options.target)
     query = query_of_argument(options.text, options.time, options.lateness, options.time_format)
+    if options.memory is not None:
+        read_size(options.memory, "--memory")
     if options.at_time is not None and options.at is None:
         raise ValueError("--at-time names the time column of labels. Name their file with --at.")
     if options.future and options.at is None:
