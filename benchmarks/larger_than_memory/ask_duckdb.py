@@ -6,13 +6,14 @@ python -m benchmarks.larger_than_memory.ask_duckdb QUERY FILE MEGABYTES
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import duckdb
 
 
 def ask(query: str, file: str, megabytes: str) -> None:
     """Write the answer. What does not fit goes to a folder beside it; the order of rows is free, which takes less memory."""
-    settings = {
+    settings: dict[str, Any] = {
         "memory_limit": f"{megabytes}MB",
         "temp_directory": f"{file}.spilled",
         "preserve_insertion_order": "false",

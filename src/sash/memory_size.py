@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 UNITS = " kmgt"
+LEAST, MOST = 1.0, 1e15
+"""Limits of what is said to be free: a size is never nothing, nor without end."""
 
 
 def read_size(value: str | float, called: str | None = None) -> float:
@@ -48,4 +50,4 @@ def available_memory() -> float:
     if min(limits) == float("inf"):  # macOS does not say what is free
         with suppress(AttributeError, OSError, ValueError):
             limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2)
-    return max(min(limits), 0.0)
+    return min(max(min(limits), LEAST), MOST)

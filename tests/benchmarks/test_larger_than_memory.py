@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.case import MEMORY, SECONDS
 from benchmarks.larger_than_memory import data, field
+from benchmarks.larger_than_memory.case import FileQuestion
 from benchmarks.larger_than_memory.cases import CASES, QUESTIONS
 from benchmarks.larger_than_memory.data import parts_of, written
 from benchmarks.larger_than_memory.field import FileRun, run
@@ -28,7 +29,7 @@ def test_rows_come_in_no_order_and_no_time_twice(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.full
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
-def test_both_give_the_same_answers(question: field.FileQuestion) -> None:
+def test_both_give_the_same_answers(question: FileQuestion) -> None:
     done = {name: run(name, question, ROWS) for name in ("Sash", "DuckDB")}
     field.check("Sash", done["Sash"].digest, done["DuckDB"].digest)
     assert done["Sash"].digest["rows"] >= ROWS

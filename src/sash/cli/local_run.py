@@ -132,7 +132,7 @@ class LocalRun:
         return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time, **labelled)
 
     def _over_batches(self) -> pa.RecordBatchReader:
-        """Return the results over rows in order of time: as they are, or sorted by DuckDB."""
+        """Return the results over rows in order of time as they are, or sorted by key and time."""
         options, source, declared = self.options, self.source, self.declared
         total = source.rows
         sorts = not source.once and options.lateness is None and bool(declared.time or declared.order_by)
