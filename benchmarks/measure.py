@@ -23,6 +23,8 @@ from benchmarks.first_answer.case import FirstCase
 from benchmarks.first_answer.field import FirstField
 from benchmarks.growth.case import SweepCase
 from benchmarks.growth.field import SweepField
+from benchmarks.larger_than_memory.case import FileCase
+from benchmarks.larger_than_memory.field import FileField
 from benchmarks.nexmark.case import NexmarkCase, NexmarkStreamCase
 from benchmarks.nexmark.field import NexmarkField, NexmarkStreamField
 from benchmarks.papers.case import PaperCase
@@ -84,6 +86,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     EngineCase: EngineField,
     EventCase: EventField,
     FeatureCase: FeatureField,
+    FileCase: FileField,
     FirstCase: FirstField,
     GrowthCase: GrowthField,
     LateCase: LateField,

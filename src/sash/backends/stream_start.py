@@ -19,7 +19,7 @@ from sash.state.history import HistoryRows, add_history, check_length, read_unti
 from sash.state.reader import Stream
 from sash.state.resume_file import ResumedStream, resume_file
 
-APART = ("wide", "history", "until", "partial", "resume")
+APART = ("wide", "history", "until", "partial", "resume", "memory")
 """The options that a stream does not have."""
 
 
