@@ -108,6 +108,24 @@ def test_a_lookup_is_a_label(seed: int, folds: bool, monkeypatch: pytest.MonkeyP
             served.check(now)
 
 
+@pytest.mark.parametrize("one", [window.time(9), window.time(9, tail=3), window.rows(3), window.expanding()], ids=str)
+@pytest.mark.parametrize("bins", [2, 25])
+def test_a_lookup_has_all_bins_of_a_histogram(one: Any, bins: int) -> None:
+    """Few bins are compiled as one number each, and the states of tails store them so. An aggregate of one's own may return lists, too."""
+    edges = [*range(bins), bins + 0.5]
+    limits = sash.aggregate(
+        "limits", lift=lambda x: (x, x), combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])), lower=list
+    )
+    query = sash.Query(
+        {"bins": agg.histogram("x", edges), "limits": limits("x"), "n": agg.count()}, one, by="key", time="t"
+    )
+    events = pa.table({"key": ["a"] * 4, "t": [1, 8, 16, 17], "x": [0.5, 1.0, None, 1.5]})
+    [*_, state] = query.run(events.to_reader(), emit="state").read_all()["state"].to_pylist()
+    for now in (17, 20, 90):
+        [label] = query.run(events, at=pa.table({"key": ["a"], "t": [now]})).to_pylist()
+        assert query.lookup(state, now=now) == {name: label[name] for name in ("bins", "limits", "n")}
+
+
 def test_what_a_stream_stores() -> None:
     """Both kinds of state are tested: rows alone, and partials before rows."""
     stores_partials = {}
