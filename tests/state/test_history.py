@@ -245,6 +245,15 @@ def test_a_history_that_is_too_short_is_an_error() -> None:
     assert short.slice(30).to_pylist() == expected_rows()[30:]
 
 
+def test_the_length_of_a_tail_is_rounded_up() -> None:
+    query = sash.Query({"n": agg.count()}, window.time("24h", tail="1h"), by="card", time="ts")
+    assert 'the rows of up to 1d1h for time("24h", tail="1h")' in " ".join(
+        str(query.explain(rest())).replace("│", "").split()
+    )
+    with pytest.raises(ValueError, match=r"hold rows of up to 1d1h before .* a row at or before 2026-01-01 22:00:00,"):
+        query.run(EVENTS.slice(47).to_reader(), history=EVENTS.slice(24), until="2026-01-02T23:00")
+
+
 def test_windows_of_rows_need_no_length() -> None:
     query = sash.Query({"n": agg.sum("amount")}, window.rows(100), by="card", time="ts")
     results = query.run(rest(), history=EVENTS.slice(10), until=UNTIL).read_all()
