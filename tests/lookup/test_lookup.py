@@ -202,12 +202,16 @@ def test_dates_and_durations() -> None:
     query = sash.Query(agg.sum("x"), window.time("2d"), time="t")
     [row] = query.run(days.to_reader(), emit="state").read_all().to_pylist()
     assert query.lookup(row["state"], now=date(1970, 1, 7)) == {"sum": 4.0}
-    newest = sash.Query([agg.max("t"), agg.arg_min("x", "t")], {"two": window.rows(2), "tail": window.time("9d", tail="3d")}, time="t")
+    newest = sash.Query(
+        [agg.max("t"), agg.arg_min("x", "t")], {"two": window.rows(2), "tail": window.time("9d", tail="3d")}, time="t"
+    )
     for dtype in (pa.date32(), pa.date64()):  # ticks of both are days; numbers of the latter milliseconds
         columns = days.set_column(0, "t", days["t"].cast(dtype))
         [row] = newest.run(columns.to_reader(), emit="state").read_all().to_pylist()
         [label] = newest.run(columns, at=columns.slice(2)).to_pylist()
-        assert newest.lookup(row["state"], now=date(1970, 1, 6)) == {name: label[name] for name in label if name != "t" and name != "x"}
+        assert newest.lookup(row["state"], now=date(1970, 1, 6)) == {
+            name: label[name] for name in label if name not in ("t", "x")
+        }
     lengths = pa.table({"t": pa.array([1, 2, 5], pa.duration("s")), "x": [1.0, 2.0, 4.0]})
     [row] = query.run(lengths.to_reader(), emit="state").read_all().to_pylist()
     assert query.lookup(row["state"], now=timedelta(days=2, seconds=3)) == {"sum": 4.0}
