@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.case import (
+    BYTES_A_KEY,
     COMBINES,
     ERROR,
     FASTEST_PEER,
@@ -97,6 +98,8 @@ def quantity(one: Reading) -> str:
         return f"{one.value:.3g} {one.measure.partition(' ')[0]}"
     if one.measure == RATE:
         return f"{one.value:,.0f} events a second"
+    if one.measure == BYTES_A_KEY:
+        return f"{one.value:,.0f} B"
     if one.measure in (MEGABYTES, HELD):
         return f"{one.value:.3g} MB"
     return say_time(one.value * 1e9 if one.measure == SECONDS else one.value)
