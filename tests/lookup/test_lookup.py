@@ -265,6 +265,14 @@ def test_a_state_is_its_rows_and_little_more() -> None:
     assert len(row["state"]) == 20 * 16 + 25 < 1.5 * 20 * 16
 
 
+def test_keys_may_be_expressions() -> None:
+    query = sash.Query({"n": agg.count()}, window.time(10), by=["key", sash.expr("upper(key)")], time="t")
+    states = query.run(EVENTS.to_reader(), emit="state")
+    assert states.schema.names == ["key", "upper(key)", "state_time", "state"]
+    assert query.schema(EVENTS.to_reader(), emit="state") == states.schema
+    assert [row["upper(key)"] for row in states.read_all().to_pylist()] == ["A", "B"]
+
+
 def test_only_keys_with_new_rows_are_emitted_and_a_tombstone_follows() -> None:
     events = pa.table({"key": ["a", "b", "a", "c"], "t": [1, 4, 9, 20], "x": [1.0, 2.0, 3.0, 4.0]})
     query = sash.Query(**QUERY)
