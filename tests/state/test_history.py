@@ -324,6 +324,17 @@ def test_rows_without_a_time_are_ignored_in_the_stream() -> None:
     assert results.to_pylist() == expected_rows()
 
 
+def test_rows_without_a_time_in_the_history() -> None:
+    bad = pa.concat_tables(
+        [EVENTS, pa.table({"card": [1], "ts": pa.array([None], pa.timestamp("us")), "amount": [1.0]})]
+    )
+    with pytest.raises(ValueError, match=r"history: The time column 'ts' has 1 null.*on_bad_time=\"drop\""):
+        TOTAL.run(rest(), history=bad.to_pandas(), until=UNTIL)
+    with pytest.warns(UserWarning, match=r"1 row\(s\) of the history had no usable time in 'ts'"):
+        results = TOTAL.run(rest(), history=bad.to_pandas(), until=UNTIL, on_bad_time="drop").read_all()
+    assert results.to_pylist() == expected_rows()
+
+
 def test_states_for_lookups_know_the_history() -> None:
     """The first micro-batch emits all keys, also those without new rows: a store does not know them."""
     states = TOTAL.run(EVENTS.slice(71).to_reader(), history=EVENTS, until="2026-01-03T23:00", emit="state")
