@@ -58,7 +58,7 @@ def _add_history(stream: Stream, history: Any, until: int, options: ReaderOption
     except TypeError as error:
         raise TypeError(f"history: {error}") from error
     rows = HistoryRows(stream.prepared, until)
-    tables = (_as_in_stream(stream.prepared, table) for table in backend.tables(history))
+    tables: Iterator[pa.Table] = (_as_in_stream(stream.prepared, table) for table in backend.tables(history))
     if options["on_bad_time"] == "drop":
         tables = _with_usable_times(stream.prepared, tables)
     add_history(stream.states, (_select(rows, table) for table in tables), until)
