@@ -35,8 +35,8 @@ from benchmarks.query_overhead.warm import WarmCase, WarmField
 from benchmarks.questions.case import QuestionCase
 from benchmarks.questions.field import QuestionField
 from benchmarks.results import Reading, reading
-from benchmarks.serving.case import RequestCase, StateCase
-from benchmarks.serving.field import RequestField, StateField
+from benchmarks.serving.case import RequestCase, SizeCase, StateCase
+from benchmarks.serving.field import RequestField, SizeField, StateField
 from benchmarks.single_events.case import EventCase, StepCase
 from benchmarks.single_events.field import EventField, StepField
 from benchmarks.single_events.late_rows import LateCase, LateField
@@ -98,6 +98,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     PaperCase: PaperField,
     QuestionCase: QuestionField,
     RequestCase: RequestField,
+    SizeCase: SizeField,
     SparkCase: SparkField,
     StateCase: StateField,
     StepCase: StepField,

@@ -22,7 +22,7 @@ import pyarrow as pa
 import typer
 
 from sash.cli.display import RowProgress
-from sash.cli.inputs import DUCKDB_READERS, STDIN, Input, find_files, format_of, from_files, named_format
+from sash.cli.inputs import DUCKDB_READERS, ENDINGS, STDIN, Input, find_files, format_of, from_files, named_format
 from sash.cli.local_run import SORT_SHARE, LocalRun, RunOptions, is_in_order, temporary_folder
 from sash.cli.outputs import output_format, write_results
 from sash.cli.text_query import TextQuery, input_of, query_of_argument
@@ -101,6 +101,11 @@ def check_options(options: RunOptions) -> None:
     if Path(str(options.target)).is_file():
         raise ValueError(
             f"--resume writes a file of results for each run, but -o {options.target} is a file. Name a folder."
+        )
+    if not Path(str(options.target)).exists() and Path(str(options.target)).suffix in ENDINGS:
+        raise ValueError(
+            f"--resume writes a file of results for each run, but -o {options.target} looks like a file. Name a folder; --output-format sets "
+            "the format of its files."
         )
     if options.source == STDIN:
         raise ValueError("--resume reads the new files of a folder. Name it with -i.")

@@ -204,10 +204,12 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
 
 
 def _visible(stream: Stream, results: pa.Table) -> pa.Table:
-    """Return results without the computed columns of input rows."""
+    """Return results without the computed columns of input rows; the states of keys have all their keys."""
     query = stream.prepared.query
+    if not query.per_row or stream.layout is not None:
+        return results
     computed = [str(name) for name in query.computed if name in results.column_names]
-    return results.drop_columns(computed) if query.per_row and computed else results
+    return results.drop_columns(computed) if computed else results
 
 
 def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
