@@ -16,6 +16,7 @@ SECONDS = "seconds"
 """Of one call or one process, however many rows it has."""
 MEGABYTES = "MB written"
 RATE = "events a second"
+BYTES_A_KEY = "bytes a key"
 COMBINES, PARTIALS, ITEMS, HELD, STEP = "combines a row", "partials a window", "items held", "MB held", "ns a step"
 """What is counted, and what a window holds or takes for a single row."""
 

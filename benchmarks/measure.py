@@ -23,6 +23,8 @@ from benchmarks.first_answer.case import FirstCase
 from benchmarks.first_answer.field import FirstField
 from benchmarks.growth.case import SweepCase
 from benchmarks.growth.field import SweepField
+from benchmarks.larger_than_memory.case import FileCase
+from benchmarks.larger_than_memory.field import FileField
 from benchmarks.nexmark.case import NexmarkCase, NexmarkStreamCase
 from benchmarks.nexmark.field import NexmarkField, NexmarkStreamField
 from benchmarks.papers.case import PaperCase
@@ -33,8 +35,8 @@ from benchmarks.query_overhead.warm import WarmCase, WarmField
 from benchmarks.questions.case import QuestionCase
 from benchmarks.questions.field import QuestionField
 from benchmarks.results import Reading, reading
-from benchmarks.serving.case import RequestCase, StateCase
-from benchmarks.serving.field import RequestField, StateField
+from benchmarks.serving.case import RequestCase, SizeCase, StateCase
+from benchmarks.serving.field import RequestField, SizeField, StateField
 from benchmarks.single_events.case import EventCase, StepCase
 from benchmarks.single_events.field import EventField, StepField
 from benchmarks.single_events.late_rows import LateCase, LateField
@@ -84,6 +86,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     EngineCase: EngineField,
     EventCase: EventField,
     FeatureCase: FeatureField,
+    FileCase: FileField,
     FirstCase: FirstField,
     GrowthCase: GrowthField,
     LateCase: LateField,
@@ -95,6 +98,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     PaperCase: PaperField,
     QuestionCase: QuestionField,
     RequestCase: RequestField,
+    SizeCase: SizeField,
     SparkCase: SparkField,
     StateCase: StateField,
     StepCase: StepField,

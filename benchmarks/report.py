@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.case import (
+    BYTES_A_KEY,
     COMBINES,
     ERROR,
     FASTEST_PEER,
@@ -26,6 +27,9 @@ from benchmarks.case import (
 )
 from benchmarks.cases import RANGES
 from benchmarks.results import Reading
+
+WHOLE_UNITS = {MEMORY: "MB", RATE: "events a second", BYTES_A_KEY: "B"}
+"""The units of measures that are written without decimals."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,10 @@ def quantity(one: Reading) -> str:
     """
     if one.measure == ERROR:
         return f"{one.value:.1e}"
-    if one.measure == MEMORY:
-        return f"{one.value:,.0f} MB"
+    if one.measure in WHOLE_UNITS:
+        return f"{one.value:,.0f} {WHOLE_UNITS[one.measure]}"
     if one.measure in (COMBINES, PARTIALS, ITEMS):
         return f"{one.value:.3g} {one.measure.partition(' ')[0]}"
-    if one.measure == RATE:
-        return f"{one.value:,.0f} events a second"
     if one.measure in (MEGABYTES, HELD):
         return f"{one.value:.3g} MB"
     return say_time(one.value * 1e9 if one.measure == SECONDS else one.value)

@@ -26,6 +26,8 @@ STRIDE = 7919
 """A prime: rows are taken in strides of it, so that they come in no order."""
 PAUSE = 0.2
 PROC = Path("/proc")
+DAEMONS = (b"pyspark.daemon", b"sash.spark.worker_daemon")
+"""What Python workers are forked from: Spark's module, or that of sash.spark.session()."""
 
 
 class Watch(threading.Thread):
@@ -66,9 +68,10 @@ def workers() -> list[Path]:
 def runs_python_worker(process: Path) -> bool:
     """Tell whether a process is one of Spark's Python workers."""
     try:
-        return b"pyspark.daemon" in (process / "cmdline").read_bytes()
+        command = (process / "cmdline").read_bytes()
     except OSError:
         return False
+    return any(daemon in command for daemon in DAEMONS)
 
 
 def number_after(name: str, text: str) -> int:

@@ -14,6 +14,7 @@ from benchmarks.first_answer import summary as first_answer
 from benchmarks.first_answer.cases import CASES as FIRST_ANSWERS
 from benchmarks.flights.cases import CASES as FLIGHTS
 from benchmarks.h2o import cases as h2o
+from benchmarks.larger_than_memory.cases import QUESTIONS as LARGER
 from benchmarks.pages.tables import all_measured, say_file, say_where, text_of
 from benchmarks.questions import summary as questions
 from benchmarks.questions.case import QuestionCase
@@ -83,6 +84,11 @@ def sql_of_flights(_: Sequence[Reading]) -> Iterator[str]:
     yield from _sql({case.name: case.question.sql for case in FLIGHTS if case.question.sql.count("SELECT") > 1})
 
 
+def sql_of_files(_: Sequence[Reading]) -> Iterator[str]:
+    """Yield the SQL of DuckDB where it differs from that of `sash run`."""
+    yield from _sql({one.name: one.duckdb for one in LARGER if one.duckdb != one.sash})
+
+
 def sql_of_flink(_: Sequence[Reading]) -> Iterator[str]:
     """Yield the SQL of Flink; of several windows, only the first."""
     yield from _sql({name: flink_sql.first_select(one) for name, one in STREAM_QUESTIONS.items()}, "Flink")
@@ -128,6 +134,7 @@ DETAILS = {
     "h2o": Detail("The H2O benchmark", question_tables(("Rolling questions", h2o.ROLLING), ("Window questions", h2o.OVER))),
     "flights": Detail("Real flights", question_tables(("", FLIGHTS)), more=sql_of_flights),
     "growth": Detail("Growth of rows, keys, windows and range"),
+    "larger_than_memory": Detail("Larger than memory", more=sql_of_files),
     "choice": Detail("The choice of an algorithm", choice.page),
 }  # fmt: skip
 """By suite. The papers' experiments have a page of their own, docs/papers.md."""

@@ -110,10 +110,13 @@ def from_files(name: str, files: Sequence[str], file_format: str, temporary: Pat
     return _arrow_files(name, [_as_arrow_file(file, number, temporary) for number, file in enumerate(files)])
 
 
-def _dataset(files: Sequence[str], file_format: str) -> Any:
+def _dataset(files: Sequence[str], file_format: Any) -> Any:
     """Return many files as one. Columns may also come from the names of folders, such as day=1."""
     from pyarrow import dataset  # noqa: PLC0415 — it imports pandas, if that is installed
 
+    if file_format == "parquet":
+        scan = dataset.ParquetFragmentScanOptions(pre_buffer=False)
+        file_format = dataset.ParquetFileFormat(default_fragment_scan_options=scan)
     return dataset.dataset(list(files), format=file_format, partitioning="hive")
 
 
@@ -145,7 +148,7 @@ def _parquet_files(name: str, files: Sequence[str]) -> Input:
         return float(max(stored, rows * _row_bytes(schema, columns)))
 
     try:
-        single = parquet.ParquetFile(files[0])
+        single = parquet.ParquetFile(files[0], pre_buffer=False)  # else what was read stays in memory until the end
         data = _dataset(files, "parquet") if len(files) > 1 else None
         metadata = [single.metadata] if data is None else [fragment.metadata for fragment in data.get_fragments()]
     except (pa.ArrowException, OSError) as error:

@@ -33,7 +33,7 @@ WORDS = (
     (r"(--store: )?('.*' names no file\.)", r"--store: \2"),
     (r"\blateness='([^']*)'", r"--lateness \1"),
     (
-        r"Set Query\(lateness=…\) to accept rows out of order, .* which is sorted\.",
+        r"Set Query\(lateness=…\) to accept rows out of order, .* on disk if need be\.",
         "--lateness 1h accepts rows that are up to an hour late; with --resume, start again with another file.",
     ),
 )

@@ -77,6 +77,7 @@ class AroundText:
     def __post_init__(self) -> None:
         """Find the SELECTs. Raise SqlError if none has windows that Sash evaluates, or if one cannot be run."""
         self.tokens, self.tree = _read(self.text)
+        self._check_tables()
         tables = sorted(self.tree.tables(), key=lambda table: table.table[0], reverse=True)
         named = {(table.name, self._is_path(table)): table.table for table in tables}
         self.inputs = [NamedInput(name, path, self._place(span)) for (name, path), span in reversed(named.items())]
@@ -251,6 +252,13 @@ class AroundText:
         except SqlError as error:
             return error
         return None
+
+    def _check_tables(self) -> None:
+        for select in self.tree.selects:
+            if "from" in select.clauses and not select.references:
+                begin, _ = select.clauses["from"]
+                problem = "FROM must name a table, or a file as in FROM 'data.parquet'."
+                raise SqlError(problem, self.text, *self._place((begin - 1, begin)))
 
     def _windowed(self, select: Select) -> WindowedSelect:
         begin, end = select.clauses.get("from", (select.span[1], select.span[1]))
