@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from sash.engine.query_sql import FileInput
-from sash.engine.select_sql import PACKED, ending_of, first_line, with_text_dates
+from sash.engine.select_sql import PACKED, ending_of, first_line
+from sash.engine.text_types import with_checked_types
 from sash.hints import did_you_mean, list_names
 from sash.language.source_text import quoted
 
@@ -217,7 +218,7 @@ def _text_files(name: str, files: Sequence[str], file_format: str) -> Input:
 
     connection = connect_duckdb()
     listed = ", ".join(quoted(file, "'") for file in files)
-    source = with_text_dates(connection, DUCKDB_READERS[file_format].format(files=f"[{listed}]"))
+    source = with_checked_types(connection, DUCKDB_READERS[file_format].format(files=f"[{listed}]"), files)
 
     def query(text: str) -> Any:
         try:

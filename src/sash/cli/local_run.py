@@ -16,6 +16,7 @@ from sash.cli.display import RowProgress
 from sash.cli.inputs import STDIN, Input, open_input
 from sash.cli.outputs import check_output, output_format, write_results
 from sash.cli.text_query import LastSelect, TextQuery, query_of_argument
+from sash.cli.text_times import fits, with_times
 from sash.memory_size import available_memory, read_size
 
 COPIES = 4
@@ -60,7 +61,8 @@ def run_local(options: RunOptions) -> None:
     """Run a query in this process."""
     file_format = output_format(options.target, options.output_format)
     check_output(options.target)
-    query = query_of_argument(options.text, options.time, options.lateness, options.time_format)
+    drop = options.on_bad_time == "drop"
+    query = query_of_argument(options.text, options.time, options.lateness, options.time_format, drop_bad_times=drop)
     if options.memory is not None:
         read_size(options.memory, "--memory")
     if options.at_time is not None and options.at is None:
@@ -126,10 +128,18 @@ class LocalRun:
         self.progress.step("computing")
         if options.at is None:
             return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time)
-        labels = open_input(options.at, None, self.temporary)
+        labels = self._labels(options.at)
         label_rows = labels.open(labels.schema.names).read_all()
         labelled = {"at": label_rows, "at_time": options.at_time, "future": options.future}
         return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time, **labelled)
+
+    def _labels(self, path: str) -> Input:
+        """Return the labels, whose times may be text in the format of the input, or in one of their own."""
+        labels, time = open_input(path, None, self.temporary), self.options.at_time or self.declared.time
+        if time is None:
+            return labels
+        given = self.options.time_format
+        return with_times(labels, time, given if given is not None and fits(labels, time, given) else None)
 
     def _over_batches(self) -> pa.RecordBatchReader:
         """Return the results over rows in order of time as they are, or sorted by key and time."""

@@ -66,7 +66,8 @@ def run_resumed(options: RunOptions, path: str) -> None:
     file_format = output_format("results.parquet", options.output_format)
     assert options.target is not None
     assert file_format is not None
-    query = query_of_argument(options.text, options.time, options.lateness, options.time_format)
+    drop = options.on_bad_time == "drop"
+    query = query_of_argument(options.text, options.time, options.lateness, options.time_format, drop_bad_times=drop)
     if not isinstance(query, TextQuery) or not query.is_one_query:
         raise ValueError(
             "--resume continues one query: a SELECT over one table, whose windows with OVER have the same PARTITION BY and ORDER BY."

@@ -83,7 +83,7 @@ class AroundText:
         self.inputs = [NamedInput(name, path, self._place(span)) for (name, path), span in reversed(named.items())]
         self.windowed = [self._windowed(select) for select in self.tree.selects if self._is_ours(select)]
         if not self.windowed:  # otherwise the engine truncates times, and numbers rows, around the windows
-            others = [s for s in self.tree.selects if self._groups_by(s, TRUNCATING) or self._is_ours(s, NOTHING)]
+            others = [s for s in self.tree.selects if self._truncates(s) or self._is_ours(s, NOTHING)]
             self.windowed = [self._windowed(select) for select in others]
         if not self.windowed:
             self._fail_without_windows()
@@ -201,6 +201,15 @@ class AroundText:
         places = (place for place in select.group.direct if begin <= place < end - 1)
         calls = (place for place in places if self.tokens[place + 1].token_type is TokenType.L_PAREN)
         return any(self.tokens[place].text.lower() in names for place in calls)
+
+    def _truncates(self, select: Select) -> bool:
+        """Return whether a SELECT groups by `date_trunc` or the like, which GROUP BY may name by its position or its alias."""
+        begin = select.clauses.get("group", (0, 0))[0]
+        places = (place for place in select.group.direct if select.span[0] <= place < select.span[1] - 1)
+        return bool(begin) and any(
+            self.tokens[place].text.lower() in TRUNCATING and self.tokens[place + 1].token_type is TokenType.L_PAREN
+            for place in places
+        )
 
     def _over(self, select: Select) -> list[Span]:
         """Return the calls with OVER in a SELECT, and not in others that it contains."""
