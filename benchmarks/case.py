@@ -17,6 +17,7 @@ SECONDS = "seconds"
 MEGABYTES = "MB written"
 RATE = "events a second"
 BYTES_A_KEY = "bytes a key"
+BYTES, RATIO, COUNT = "bytes", "times", "in all"
 COMBINES, PARTIALS, ITEMS, HELD, STEP = "combines a row", "partials a window", "items held", "MB held", "ns a step"
 """What is counted, and what a window holds or takes for a single row."""
 

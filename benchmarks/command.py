@@ -14,7 +14,8 @@ from pathlib import Path
 from benchmarks.results import Reading
 from benchmarks.suites import SUITES, Suite
 
-ALL = "all"
+ALL, LARGE = "all", "large"
+"""All suites but the large ones, and these alone."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         width = max(map(len, SUITES))
         print("\n".join(f"{name:{width}}  {suite.description}" for name, suite in SUITES.items()))  # noqa: T201
         return 0
-    if options.suite == ALL:
+    if options.suite in (ALL, LARGE):
         return run_all(options)
     with tempfile.TemporaryDirectory(prefix="sash-benchmarks-") as empty:
         os.environ["SASH_CACHE_DIR"] = empty  # so that the time to compile is not the time to read the cache
@@ -37,7 +38,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Check and time a suite of cases. Without a suite, list all of them."
     )
-    parser.add_argument("suite", nargs="?", choices=(*SUITES, ALL), metavar="SUITE", help=f"one of the list, or {ALL}")
+    parser.add_argument(
+        "suite", nargs="?", choices=(*SUITES, ALL, LARGE), metavar="SUITE", help=f"one of the list, {ALL}, or {LARGE}"
+    )
     parser.add_argument("--quick", action="store_true", help="few rows and one repeat: to see that it all runs")
     parser.add_argument("--only", metavar="TEXT", action="append", help="only the cases whose name contains the text")
     parser.add_argument("--rows", type=int, help="at most so many rows; writes nothing, unless --csv names a file")
@@ -47,10 +50,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def run_all(options: argparse.Namespace) -> int:
-    """Run all suites, each in a process of its own, since Spark and compiled kernels stay in memory. Return the exit code."""
+    """Run all suites or the large ones, each in a process of its own: Spark and kernels stay in memory. Return the exit code."""
     if options.only or options.rows or options.csv or options.list:
-        raise SystemExit(f"{ALL} takes no option but --quick. Name a suite for the others.")
-    for name in SUITES:
+        raise SystemExit(f"{options.suite} takes no option but --quick. Name a suite for the others.")
+    for name in (name for name, suite in SUITES.items() if suite.is_large == (options.suite == LARGE)):
         done = subprocess.run([sys.executable, "-m", "benchmarks", name, *["--quick"] * options.quick], check=False)
         if done.returncode:
             return done.returncode

@@ -23,6 +23,8 @@ from benchmarks.first_answer.case import FirstCase
 from benchmarks.first_answer.field import FirstField
 from benchmarks.growth.case import SweepCase
 from benchmarks.growth.field import SweepField
+from benchmarks.h2o.large import LargeCase
+from benchmarks.h2o.large_field import LargeField
 from benchmarks.larger_than_memory.case import FileCase
 from benchmarks.larger_than_memory.field import FileField
 from benchmarks.nexmark.case import NexmarkCase, NexmarkStreamCase
@@ -40,8 +42,12 @@ from benchmarks.serving.field import RequestField, SizeField, StateField
 from benchmarks.single_events.case import EventCase, StepCase
 from benchmarks.single_events.field import EventField, StepField
 from benchmarks.single_events.late_rows import LateCase, LateField
+from benchmarks.sizing.case import SizingCase
+from benchmarks.sizing.field import SizingField
 from benchmarks.spark_batch.case import SparkCase
 from benchmarks.spark_batch.field import SparkField
+from benchmarks.spark_large.case import SparkLargeCase
+from benchmarks.spark_large.field import SparkLargeField
 from benchmarks.spark_streaming.case import StreamCase
 from benchmarks.spark_streaming.field import StreamField
 from benchmarks.spark_windows.case import AroundCase
@@ -89,6 +95,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     FileCase: FileField,
     FirstCase: FirstField,
     GrowthCase: GrowthField,
+    LargeCase: LargeField,
     LateCase: LateField,
     LatencyCase: LatencyField,
     MemoryCase: MemoryField,
@@ -99,7 +106,9 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     QuestionCase: QuestionField,
     RequestCase: RequestField,
     SizeCase: SizeField,
+    SizingCase: SizingField,
     SparkCase: SparkField,
+    SparkLargeCase: SparkLargeField,
     StateCase: StateField,
     StepCase: StepField,
     StreamCase: StreamField,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -10,8 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.case import (
+    BYTES,
     BYTES_A_KEY,
     COMBINES,
+    COUNT,
     ERROR,
     FASTEST_PEER,
     HELD,
@@ -20,6 +22,7 @@ from benchmarks.case import (
     MEMORY,
     PARTIALS,
     RATE,
+    RATIO,
     SECONDS,
     Case,
     Target,
@@ -27,9 +30,21 @@ from benchmarks.case import (
 )
 from benchmarks.cases import RANGES
 from benchmarks.results import Reading
+from sash.plan.expected import bytes_to_text
 
-WHOLE_UNITS = {MEMORY: "MB", RATE: "events a second", BYTES_A_KEY: "B"}
-"""The units of measures that are written without decimals."""
+WRITTEN: Mapping[str, Callable[[float], str]] = {
+    ERROR: "{:.1e}".format,
+    MEMORY: "{:,.0f} MB".format,
+    **{measure: f"{{:.3g}} {measure.partition(' ')[0]}".format for measure in (COMBINES, PARTIALS, ITEMS)},
+    RATE: "{:,.0f} events a second".format,
+    MEGABYTES: "{:.3g} MB".format,
+    HELD: "{:.3g} MB".format,
+    BYTES: bytes_to_text,
+    BYTES_A_KEY: "{:,.0f} B".format,
+    RATIO: "{:,.3g} ×".format,
+    COUNT: "{:,.0f}".format,
+}
+"""How numbers that are no times are written, by what was measured."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +108,8 @@ def quantity(one: Reading) -> str:
     >>> quantity(Mock(measure="ns a row", value=2.456)), quantity(Mock(measure="ns a row", value=45600.0))
     ('2.5 ns', '46 µs')
     """
-    if one.measure == ERROR:
-        return f"{one.value:.1e}"
-    if one.measure in WHOLE_UNITS:
-        return f"{one.value:,.0f} {WHOLE_UNITS[one.measure]}"
-    if one.measure in (COMBINES, PARTIALS, ITEMS):
-        return f"{one.value:.3g} {one.measure.partition(' ')[0]}"
-    if one.measure in (MEGABYTES, HELD):
-        return f"{one.value:.3g} MB"
+    if one.measure in WRITTEN:
+        return WRITTEN[one.measure](one.value)
     return say_time(one.value * 1e9 if one.measure == SECONDS else one.value)
 
 

@@ -44,6 +44,7 @@ H2O = of_suite("h2o")
 FLIGHTS = of_suite("flights")
 GROWTH = of_suite("growth")
 CHOICE = of_suite("choice")
+SIZING = of_suite("sizing")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ refused, and the run fails. Rows come in no order, and the answers are checked. 
 from __future__ import annotations
 
 import argparse
-import os
 import threading
 import time
 from pathlib import Path
@@ -19,13 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 import sash
+from benchmarks.process_tree import family, number_after
 from sash import agg, window
 
 WIDTH = 1000
 STRIDE = 7919
 """A prime: rows are taken in strides of it, so that they come in no order."""
 PAUSE = 0.2
-PROC = Path("/proc")
 DAEMONS = (b"pyspark.daemon", b"sash.spark.worker_daemon")
 """What Python workers are forked from: Spark's module, or that of sash.spark.session()."""
 
@@ -53,16 +52,7 @@ class Watch(threading.Thread):
 
 def workers() -> list[Path]:
     """Return the processes that have come of this one and run Spark's daemon of Python workers, or are forked from it."""
-    parents = {}
-    for process in PROC.glob("[0-9]*"):
-        try:
-            parents[int(process.name)] = number_after("PPid:", (process / "status").read_text(encoding="ascii"))
-        except OSError:
-            continue
-    ours = {os.getpid()}
-    while more := {number for number, parent in parents.items() if parent in ours} - ours:
-        ours |= more
-    return [PROC / str(number) for number in ours if runs_python_worker(PROC / str(number))]
+    return [process for process in family() if runs_python_worker(process)]
 
 
 def runs_python_worker(process: Path) -> bool:
@@ -72,16 +62,6 @@ def runs_python_worker(process: Path) -> bool:
     except OSError:
         return False
     return any(daemon in command for daemon in DAEMONS)
-
-
-def number_after(name: str, text: str) -> int:
-    """Return the number that follows a name; 0 if it is none.
-
-    >>> number_after("VmHWM:", "VmPeak: 7 kB; VmHWM: 12 kB"), number_after("Max", "Max unlimited")
-    (12, 0)
-    """
-    found = text.partition(name)[2].split()
-    return int(found[0]) if found and found[0].isdigit() else 0
 
 
 def rows_of_one_key(spark: SparkSession, rows: int) -> DataFrame:

@@ -23,6 +23,8 @@ class Suite:
     """Where the cases are: a module and a name in it."""
     shown_by: str = "benchmarks.report:show"
     """What prints the targets with what was measured."""
+    is_large: bool = False
+    """Whether it takes hours: `make bench-large` measures it, and `make bench` does not."""
 
     @property
     def name(self) -> str:
@@ -37,19 +39,19 @@ class Suite:
     @property
     def cases(self) -> Sequence[Case]:
         """The cases."""
-        return tuple(_load(self.cases_in))
+        return tuple(load(self.cases_in))
 
     @property
     def show(self) -> Callable[..., None]:
         """What prints the targets."""
-        found: Callable[..., None] = _load(self.shown_by)
+        found: Callable[..., None] = load(self.shown_by)
         return found
 
 
-def _load(place: str) -> Any:
+def load(place: str) -> Any:
     """Return what has a name in a module.
 
-    >>> _load("benchmarks.case:SECONDS")
+    >>> load("benchmarks.case:SECONDS")
     'seconds'
     """
     module, name = place.split(":")
@@ -154,6 +156,11 @@ SUITES = {
         quick_rows=1_000,
         cases_in="benchmarks.stream_growth.cases:CASES",
     ),
+    "sizing": Suite(
+        description="What a stream on Spark costs by row, slice, result and key, and whether a plan made of that holds.",
+        quick_rows=2_000,
+        cases_in="benchmarks.sizing.cases:CASES",
+    ),
     "nexmark": Suite(
         description="Nexmark's queries on Spark, beside Spark's own ways.",
         quick_rows=2_000,
@@ -173,6 +180,24 @@ SUITES = {
         description="Streams of the same events in Sash, Flink, Spark, Pathway and Bytewax.",
         quick_rows=2_000,
         cases_in="benchmarks.engines.cases:CASES",
+    ),
+    "h2o_large": Suite(
+        description="The H2O questions of 10 M and 100 M rows in one process: time and memory.",
+        quick_rows=2_000,
+        cases_in="benchmarks.h2o.large:CASES",
+        is_large=True,
+    ),
+    "growth_large": Suite(
+        description="Time and memory of 10 M and 100 M rows, and of one thread and two.",
+        quick_rows=2_000,
+        cases_in="benchmarks.growth.large:CASES",
+        is_large=True,
+    ),
+    "spark_large": Suite(
+        description="Up to 1,000 M rows on Spark, on one core and two; labels with 2,000 events for each key.",
+        quick_rows=20_000,
+        cases_in="benchmarks.spark_large.cases:CASES",
+        is_large=True,
     ),
     "papers": Suite(
         description="The papers' experiments. SASH_DEBS_2012 and SASH_DEBS_2014 name the real data; else it is generated.",

@@ -3,5 +3,5 @@
 case.py       what a point, a sweep and a case are       one_point.py   one contestant at one point, in a process of its own
 cases.py      the table of sweeps                        field.py       starts the processes, and compares their results
 data.py       the rows
-asked.py      how each contestant is asked
+asked.py      how each contestant is asked               large.py       the sweeps of 10 M rows and more, and threads
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,7 +52,7 @@ def by_sash(point: SweepPoint, table: pa.Table) -> Call:
         time="ts",
     )
     query.run(table.slice(0, 1_000), compiled=True)
-    return lambda: query.run(table)
+    return lambda: query.run(table, threads=point.threads or None)
 
 
 def by_duckdb(point: SweepPoint, table: pa.Table) -> Call:
@@ -67,7 +68,7 @@ def by_duckdb(point: SweepPoint, table: pa.Table) -> Call:
         f"w{length} AS (PARTITION BY key ORDER BY ts ROWS BETWEEN {length - 1} PRECEDING AND CURRENT ROW)"
         for length in point.lengths
     )
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": point.threads} if point.threads else {})
     connection.register("given", table)
     connection.sql("CREATE TABLE x AS SELECT * FROM given")
     connection.unregister("given")
@@ -77,6 +78,8 @@ def by_duckdb(point: SweepPoint, table: pa.Table) -> Call:
 
 def by_polars(point: SweepPoint, table: pa.Table) -> Call:
     """Return rolling expressions over the key."""
+    if point.threads:
+        os.environ["POLARS_MAX_THREADS"] = str(point.threads)  # read when it is imported
     import polars as pl  # noqa: PLC0415
 
     functions = {"stddev": "std"}

@@ -26,6 +26,8 @@ class SweepPoint:
     """Rows of the longest window."""
     first: str = "max"
     """The function of the first aggregate."""
+    threads: int = 0
+    """The number of threads; 0 for what each library takes by itself."""
 
     @property
     def lengths(self) -> tuple[int, ...]:

@@ -33,24 +33,33 @@ LAST: Mapping[tuple[str, str], int] = {("keys", "pandas"): 100_000}
 """The last point of an library whose further points would take too long."""
 
 
-def contestants(sweep: str) -> Iterator[SweepContestant]:
+def contestants(
+    sweep: str,
+    points: Sequence[int],
+    base: SweepPoint = BASE,
+    last: Mapping[tuple[str, str], int] = LAST,
+) -> Iterator[SweepContestant]:
     """Yield each library at each point of a sweep; all libraries at one point before the next point."""
-    for number in POINTS[sweep]:
+    for number in points:
         for library, package in LIBRARIES.items():
-            if number <= LAST.get((sweep, library), number):
+            if number <= last.get((sweep, library), number):
                 yield SweepContestant(
                     name=f"{library}, {say_number(number)}",
                     role="sash" if library == "Sash" else "peer",
                     package=package,
                     algorithm="auto" if library == "Sash" else "",
                     library=library,
-                    point=replace(BASE, **dict[str, Any]({sweep: number})),
+                    point=replace(base, **dict[str, Any]({sweep: number})),
                 )
 
 
 SWEEPS: tuple[SweepCase, ...] = tuple(
     SweepCase(
-        name=f"{sweep}, {shown}", sweep=sweep, shown=shown, measure=measure, contestants=tuple(contestants(sweep))
+        name=f"{sweep}, {shown}",
+        sweep=sweep,
+        shown=shown,
+        measure=measure,
+        contestants=tuple(contestants(sweep, POINTS[sweep])),
     )
     for sweep in POINTS
     for shown, measure in MEASURES.items()

@@ -3,5 +3,6 @@
 front.py    docs/benchmarks.md: should I use Sash? One screen
 details.py  docs/benchmarks/…: all numbers of a suite, and why they are so
 readme.py   the sentence with numbers in README.md
+sizing.py   docs/sizing.md: how large a stream gets, and the coefficients of `sash size`
 tables.py   Markdown tables, and the line that says where and when
 """

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.case import SECONDS
 from benchmarks.choice import summary as choice
 from benchmarks.engines import flink_sql
 from benchmarks.engines.questions import QUESTIONS as STREAM_QUESTIONS
@@ -13,12 +14,14 @@ from benchmarks.features import peers as feature_peers
 from benchmarks.first_answer import summary as first_answer
 from benchmarks.first_answer.cases import CASES as FIRST_ANSWERS
 from benchmarks.flights.cases import CASES as FLIGHTS
+from benchmarks.growth.case import LIBRARIES
 from benchmarks.h2o import cases as h2o
 from benchmarks.larger_than_memory.cases import QUESTIONS as LARGER
-from benchmarks.pages.tables import all_measured, say_file, say_where, text_of
+from benchmarks.pages.tables import all_measured, say_file, say_where, shares_of_the_ideal, text_of
 from benchmarks.questions import summary as questions
 from benchmarks.questions.case import QuestionCase
 from benchmarks.results import ROOT, Reading, read
+from benchmarks.spark_large.case import ONE_CORE
 from benchmarks.suites import SUITES
 from benchmarks.windows import cases as windows
 from benchmarks.windows import sql
@@ -60,6 +63,25 @@ def of_workloads(readings: Sequence[Reading]) -> Iterator[str]:
     if memory:
         yield "## Memory\n\nThe most above the rows, in a process of its own.\n"
         yield from all_measured(MEMORIES, memory)
+
+
+def shares_of_threads(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the share of the ideal that two threads reach in one process."""
+    found = {(one.case, one.contestant): one for one in readings}
+    cases = dict.fromkeys(one.case for one in readings if one.case.startswith("threads") and one.measure == SECONDS)
+    pairs = [(found.get((case, f"{name}, 1")), found.get((case, f"{name}, 2"))) for case in cases for name in LIBRARIES]
+    yield from shares_of_the_ideal((one, two) for one, two in pairs if one and two)
+
+
+def shares_of_cores(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the share of the ideal that two cores reach on Spark."""
+    found = {(one.case, one.contestant): one for one in readings if one.measure == SECONDS}
+    pairs = [
+        (one, found.get((case, name.removesuffix(ONE_CORE))))
+        for (case, name), one in found.items()
+        if name.endswith(ONE_CORE)
+    ]
+    yield from shares_of_the_ideal((one, two) for one, two in pairs if two)
 
 
 def sql_of_windows(_: Sequence[Reading]) -> Iterator[str]:
@@ -135,6 +157,9 @@ DETAILS = {
     "flights": Detail("Real flights", question_tables(("", FLIGHTS)), more=sql_of_flights),
     "growth": Detail("Growth of rows, keys, windows and range"),
     "larger_than_memory": Detail("Larger than memory", more=sql_of_files),
+    "h2o_large": Detail("The H2O benchmark, 10 M and 100 M rows"),
+    "growth_large": Detail("Growth up to 100 M rows, with one thread and two", more=shares_of_threads),
+    "spark_large": Detail("Up to 1,000 M rows on Spark", more=shares_of_cores),
     "choice": Detail("The choice of an algorithm", choice.page),
 }  # fmt: skip
 """By suite. The papers' experiments have a page of their own, docs/papers.md."""

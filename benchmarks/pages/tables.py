@@ -51,6 +51,23 @@ def all_measured(cases: Sequence[Case], readings: Sequence[Reading]) -> Iterator
     )
 
 
+def shares_of_the_ideal(pairs: Iterable[tuple[Reading, Reading]]) -> Iterator[str]:
+    """Yield a table of times with one thread and two: two take half of the time of one, at best."""
+    rows = [
+        [
+            two.case.removesuffix(", time"),
+            two.contestant,
+            quantity(one),
+            quantity(two),
+            f"{one.value / two.value / 2:.0%}",
+        ]
+        for one, two in pairs
+    ]
+    if rows:
+        yield "## One thread and two\n"
+        yield from table(("case", "contestant", "one", "two", "share of the ideal"), rows)
+
+
 def _line(one: Reading, most: int) -> list[str]:
     seconds = f"{round_off(one.value * most / 1e9)} s" + (", scaled" if one.rows < most else "")
     return [one.case, one.contestant, quantity(one), f"{one.rows:,}", seconds if one.measure == TIME else ""]

@@ -9,6 +9,7 @@ from benchmarks.first_answer.processes import kernel_cache, start
 from benchmarks.workloads.case import MemoryCase
 
 MODULE = "benchmarks.workloads.one_answer"
+PLACE = "benchmarks.workloads.asked:QUESTIONS"
 
 
 class MemoryField:
@@ -29,7 +30,7 @@ class MemoryField:
         with kernel_cache() as kernels:
             for one in self.case.contestants:
                 rows = self.counted(one)
-                told = start(MODULE, kernels, one.name, self.case.question.name, str(rows))
+                told = start(MODULE, kernels, one.name, PLACE, self.case.question.name, str(rows))
                 check(self.case.name, one.name, told["digest"], first.setdefault(rows, told["digest"]))
                 megabytes[one.name] = [told["megabytes"]]
         return megabytes

@@ -238,6 +238,7 @@ def test_every_command_has_examples_and_shows_them(tmp_path: Path) -> None:
     assert set(commands()) == {
         "run",
         "explain",
+        "size",
         "plot",
         "algorithms",
         "aggregates",

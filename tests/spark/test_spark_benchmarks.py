@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
+from pyspark.sql import SparkSession
 
 from benchmarks import report, results
 from benchmarks.case import MEMORY
@@ -21,6 +22,9 @@ from benchmarks.spark_batch.case import Question, SparkCase
 from benchmarks.spark_batch.cases import CASES
 from benchmarks.spark_batch.data import READINGS
 from benchmarks.spark_batch.memory import most_of_a_worker
+from benchmarks.spark_large.asked import QUESTIONS as LARGE_QUESTIONS
+from benchmarks.spark_large.case import LargeRun
+from benchmarks.spark_large.one_run import answer
 from benchmarks.spark_streaming import cases as streaming
 from benchmarks.spark_streaming.data import ARRIVALS
 from benchmarks.spark_windows import cases as spark_windows
@@ -123,3 +127,15 @@ def test_sums_are_compared() -> None:
 
 def test_memory_without_workers_is_none() -> None:
     assert most_of_a_worker(lambda: None) >= 0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", LARGE_QUESTIONS)
+def test_all_ways_to_answer_a_question_of_many_rows_agree(name: str, spark: SparkSession) -> None:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    digests = [answer(spark, LargeRun(name, way, 4_000), 4_000) for way in LARGE_QUESTIONS[name].ways]
+    spark.conf.set("spark.sql.session.timeZone", str(zone))
+    assert digests[0]["results"] > 0
+    for digest in digests[1:]:
+        assert digest == pytest.approx(digests[0], rel=1e-9)

@@ -13,7 +13,7 @@ from sash.backends.pandas import PandasFrame
 from sash.backends.polars import PolarsFrame, PolarsLazyFrame
 from sash.backends.spark_frames import SparkStream, SparkTable, find_table
 from sash.engine.executors.execute import bind_for_explanation, describe_compiling, describe_executor
-from sash.engine.prepare import PreparedCache, prepare
+from sash.engine.prepare import Prepared, PreparedCache, prepare
 from sash.engine.select_sql import read_files
 from sash.engine.stream_plan import stream_plan
 from sash.engine.wide import check_known, is_wide, wide_names
@@ -114,6 +114,13 @@ def schema_of(query: QuerySpec, data: Any) -> pa.Schema:
     """Return the types of the columns that a query reads, for data of any kind."""
     backend = backend_of(data)
     return backend.plan(query, data, read_options(backend.options, {})).schema
+
+
+def prepare_for(query: QuerySpec, data: Any) -> tuple[Prepared, pa.Schema]:
+    """Return a query that is prepared for data of any kind, and the columns of the rows that a stream stores."""
+    backend = backend_of(data)
+    shown, schema, _, stored = backend.plan(query, data, read_options(backend.options, {}))
+    return prepare(shown, schema), schema if stored is None else stored
 
 
 def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanation:

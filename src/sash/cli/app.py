@@ -200,6 +200,33 @@ def explain(
 
 
 @command(
+    'sash size "SELECT max(load) FROM t [RANGE 1 HOUR SLIDE 1 MINUTE ON ts] GROUP BY household" --rate 1e6 --keys 1e8',
+    "sash size query.sql -i readings.parquet --rate 20000 --keys 3e6 --interval 10s",
+)
+def size(
+    text: str = TEXT,
+    rate: float = typer.Option(..., metavar="ROWS", help="The number of rows per second, such as 1e6."),
+    keys: float = typer.Option(..., metavar="KEYS", help="The number of keys, such as 1e8."),
+    interval: str = typer.Option("1m", metavar="DURATION", help="The time between two micro-batches."),
+    busy: float = typer.Option(0.7, metavar="SHARE", help="The share of the time that cores are busy."),
+    coefficients: str | None = typer.Option(
+        None, metavar="FILE", help="Coefficients of your own machines. Default: those that come with Sash."
+    ),
+    source: str | None = SOURCE,
+    input_format: str | None = INPUT_FORMAT,
+    time: str | None = TIME,
+) -> None:
+    """Estimate how large a stream on Spark gets: cores, memory, checkpoint and the time of a restart."""
+    from sash.cli.sizes import show_size
+    from sash.cli.text_query import query_of_argument
+
+    query = query_of_argument(text, time)
+    show_size(
+        query, source, input_format, rate=rate, keys=keys, interval=interval, busy=busy, coefficients=coefficients
+    )
+
+
+@command(
     'sash plot "SELECT max(load) AS peak FROM t [RANGE 1 HOUR SLIDE 5 MINUTES] GROUP BY household" -i readings.parquet',
     'sash plot "SELECT max(load) AS peak FROM t [RANGE 1 HOUR SLIDE 5 MINUTES] GROUP BY household" -i readings.parquet -o peaks.svg',
     'sash plot "SELECT max(load) FROM t [RANGE 9 MINUTES SLIDE 6 MINUTES ON ts]" --what windows -o windows.png',

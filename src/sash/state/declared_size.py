@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from sash.durations import to_text
+from sash.durations import TimeUnit, to_text
 from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.plan.expected import NUMBER, Expected, bytes_to_text
@@ -18,6 +18,8 @@ from sash.slices.edges import Family, count_together
 
 OFFSET = 4
 """Bytes of a text or a list in a row, besides its content."""
+SECOND = 1_000_000_000
+"""Nanoseconds."""
 READ_AGAIN = 3
 """A restart on Spark reads at most so many times the bytes of a base: the base, and changes that are up to twice as large (`state_log.is_due`)."""
 
@@ -39,6 +41,8 @@ class DeclaredSize:
     """Whether rows have texts or lists."""
     stretch: str
     """The time of which rows are needed without slices; empty if that is not a time."""
+    stretch_seconds: float = 0
+    """The same in seconds; 0 if that is not a time."""
     why_rows: str = ""
     """Why rows are stored, though slices could stand for those of some windows."""
 
@@ -96,6 +100,7 @@ def _size_of(group: Prepared, schema: pa.Schema) -> DeclaredSize:
     frames = [window.frame for window in windows if window.frame is not None]
     edged = any(frame.begins_at_edges(group.unit) for frame in frames)
     rows = _rows_held(group) if plan.state_kind == "rows" else None if len(frames) > 1 else 0
+    stretch = _stretch(group)
     return DeclaredSize(
         plan.state_kind,
         _slices_held(group),
@@ -103,8 +108,9 @@ def _size_of(group: Prepared, schema: pa.Schema) -> DeclaredSize:
         rows,
         int(sum(width or OFFSET for width in widths)),
         None in widths,
-        _stretch(group),
-        plan.why_rows if edged and plan.state_kind == "rows" else "",
+        _stretch_text(stretch, group.unit),
+        (stretch or 0) * (group.unit.tick or 0) / SECOND,
+        why_rows=plan.why_rows if edged and plan.state_kind == "rows" else "",
     )
 
 
@@ -124,15 +130,21 @@ def _rows_held(group: Prepared) -> int | None:
     return max(rows) if rows and len(rows) == len(reaches) else None
 
 
-def _stretch(group: Prepared) -> str:
-    """Return how long the frames are that reach back furthest, without their tails; empty if that is not known."""
+def _stretch(group: Prepared) -> int | None:
+    """Return how long the frames are that reach back furthest, without their tails, in ticks; None if that is not known."""
     unit, longest = group.unit, 0
     for window in group.plan.windows.values():
         reach = window.frame and window.frame.reach(unit)
         if window.frame is None or reach is None or reach.rows:
-            return ""
+            return None
         longest = max(longest, reach.ticks - ((window.frame.begin_edges(unit) or 1) - 1))
-    return to_text(longest * unit.tick) if unit.tick else f"{longest:,}"
+    return longest
+
+
+def _stretch_text(ticks: int | None, unit: TimeUnit) -> str:
+    if ticks is None:
+        return ""
+    return to_text(ticks * unit.tick) if unit.tick else f"{ticks:,}"
 
 
 def slice_bytes(group: Prepared) -> int:
