@@ -25,6 +25,8 @@ from benchmarks.growth.case import SweepCase
 from benchmarks.growth.field import SweepField
 from benchmarks.h2o.large import LargeCase
 from benchmarks.h2o.large_field import LargeField
+from benchmarks.larger_than_memory.case import FileCase
+from benchmarks.larger_than_memory.field import FileField
 from benchmarks.nexmark.case import NexmarkCase, NexmarkStreamCase
 from benchmarks.nexmark.field import NexmarkField, NexmarkStreamField
 from benchmarks.papers.case import PaperCase
@@ -35,8 +37,8 @@ from benchmarks.query_overhead.warm import WarmCase, WarmField
 from benchmarks.questions.case import QuestionCase
 from benchmarks.questions.field import QuestionField
 from benchmarks.results import Reading, reading
-from benchmarks.serving.case import RequestCase, StateCase
-from benchmarks.serving.field import RequestField, StateField
+from benchmarks.serving.case import RequestCase, SizeCase, StateCase
+from benchmarks.serving.field import RequestField, SizeField, StateField
 from benchmarks.single_events.case import EventCase, StepCase
 from benchmarks.single_events.field import EventField, StepField
 from benchmarks.single_events.late_rows import LateCase, LateField
@@ -90,6 +92,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     EngineCase: EngineField,
     EventCase: EventField,
     FeatureCase: FeatureField,
+    FileCase: FileField,
     FirstCase: FirstField,
     GrowthCase: GrowthField,
     LargeCase: LargeField,
@@ -102,6 +105,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     PaperCase: PaperField,
     QuestionCase: QuestionField,
     RequestCase: RequestField,
+    SizeCase: SizeField,
     SizingCase: SizingField,
     SparkCase: SparkField,
     SparkLargeCase: SparkLargeField,

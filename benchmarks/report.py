@@ -11,6 +11,7 @@ from rich.text import Text
 
 from benchmarks.case import (
     BYTES,
+    BYTES_A_KEY,
     COMBINES,
     COUNT,
     ERROR,
@@ -39,6 +40,7 @@ WRITTEN: Mapping[str, Callable[[float], str]] = {
     MEGABYTES: "{:.3g} MB".format,
     HELD: "{:.3g} MB".format,
     BYTES: bytes_to_text,
+    BYTES_A_KEY: "{:,.0f} B".format,
     RATIO: "{:,.3g} ×".format,
     COUNT: "{:,.0f}".format,
 }

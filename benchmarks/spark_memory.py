@@ -25,6 +25,8 @@ WIDTH = 1000
 STRIDE = 7919
 """A prime: rows are taken in strides of it, so that they come in no order."""
 PAUSE = 0.2
+DAEMONS = (b"pyspark.daemon", b"sash.spark.worker_daemon")
+"""What Python workers are forked from: Spark's module, or that of sash.spark.session()."""
 
 
 class Watch(threading.Thread):
@@ -56,9 +58,10 @@ def workers() -> list[Path]:
 def runs_python_worker(process: Path) -> bool:
     """Tell whether a process is one of Spark's Python workers."""
     try:
-        return b"daemon" in (process / "cmdline").read_bytes()
+        command = (process / "cmdline").read_bytes()
     except OSError:
         return False
+    return any(daemon in command for daemon in DAEMONS)
 
 
 def rows_of_one_key(spark: SparkSession, rows: int) -> DataFrame:

@@ -124,6 +124,11 @@ SUITES = {
         quick_rows=2_000,
         cases_in="benchmarks.growth.cases:CASES",
     ),
+    "larger_than_memory": Suite(
+        description="A file of four times the memory, by sash run and by DuckDB: time and memory.",
+        quick_rows=20_000,
+        cases_in="benchmarks.larger_than_memory.cases:CASES",
+    ),
     "choice": Suite(
         description="All algorithms that fit, beside the one that Sash chooses.",
         quick_rows=1_000,

@@ -90,6 +90,8 @@ SAME = [
     ),
     "SELECT k, sum(x) OVER (ORDER BY k ROWS 1 PRECEDING) AS s FROM (VALUES (1, 2), (2, 3), (3, 4)) AS v(k, x)",
     "SELECT v.t, max(v.n) OVER (ORDER BY t ROWS 1 PRECEDING) AS m FROM pay v(t, p, n)",
+    "SELECT * FROM (SELECT date_trunc('day', ts) AS d, sum(amount) AS s FROM pay GROUP BY 1) WHERE s > 100",
+    "SELECT max(s) AS s FROM (SELECT person, date_trunc('day', ts) AS d, sum(amount) AS s FROM pay GROUP BY ALL)",
     "SELECT n, sum(n) OVER (ORDER BY n ROWS 2 PRECEDING) AS s FROM range(5) AS r(n)",
 ]
 

@@ -103,6 +103,19 @@ def test_files_are_read_by_duckdb(ending: str, tmp_path: Path) -> None:
     assert sash.sql(text).run()["n"].to_pylist() == [2 * sum(rows["len"].to_pylist())]
 
 
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_parquet_keeps_its_zone_and_digits(unit: str, tmp_path: Path) -> None:
+    ticks = {"ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    times = pa.array([1_743_291_000 * ticks + 1, 1_743_300_000 * ticks + 1]).cast(pa.timestamp(unit, "Europe/Berlin"))
+    table = pa.table({"ts": times, "x": [1, 2]})
+    for part in range(2):
+        pq.write_table(table.slice(part, 1), tmp_path / f"{part}.parquet")
+    text = "SELECT sum(x) AS n, max(ts) AS last FROM {} [TUMBLE 1 DAY ON ts]"
+    expected = sash.sql(text.format("t")).run(table)
+    assert expected["n"].to_pylist() == [3]  # one day in Berlin, two in UTC
+    assert sash.sql(text.format(f"'{tmp_path}/*.parquet'")).run().equals(expected)
+
+
 def test_missing_files_and_data_are_explained(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="Cannot read"):
         sash.sql(f"SELECT count(*) FROM '{tmp_path}/none.parquet' [ROWS 3]").run()

@@ -16,6 +16,7 @@ from benchmarks.first_answer.cases import CASES as FIRST_ANSWERS
 from benchmarks.flights.cases import CASES as FLIGHTS
 from benchmarks.growth.case import LIBRARIES
 from benchmarks.h2o import cases as h2o
+from benchmarks.larger_than_memory.cases import QUESTIONS as LARGER
 from benchmarks.pages.tables import all_measured, say_file, say_where, shares_of_the_ideal, text_of
 from benchmarks.questions import summary as questions
 from benchmarks.questions.case import QuestionCase
@@ -105,6 +106,11 @@ def sql_of_flights(_: Sequence[Reading]) -> Iterator[str]:
     yield from _sql({case.name: case.question.sql for case in FLIGHTS if case.question.sql.count("SELECT") > 1})
 
 
+def sql_of_files(_: Sequence[Reading]) -> Iterator[str]:
+    """Yield the SQL of DuckDB where it differs from that of `sash run`."""
+    yield from _sql({one.name: one.duckdb for one in LARGER if one.duckdb != one.sash})
+
+
 def sql_of_flink(_: Sequence[Reading]) -> Iterator[str]:
     """Yield the SQL of Flink; of several windows, only the first."""
     yield from _sql({name: flink_sql.first_select(one) for name, one in STREAM_QUESTIONS.items()}, "Flink")
@@ -150,6 +156,7 @@ DETAILS = {
     "h2o": Detail("The H2O benchmark", question_tables(("Rolling questions", h2o.ROLLING), ("Window questions", h2o.OVER))),
     "flights": Detail("Real flights", question_tables(("", FLIGHTS)), more=sql_of_flights),
     "growth": Detail("Growth of rows, keys, windows and range"),
+    "larger_than_memory": Detail("Larger than memory", more=sql_of_files),
     "h2o_large": Detail("The H2O benchmark, 10 M and 100 M rows"),
     "growth_large": Detail("Growth up to 100 M rows, with one thread and two", more=shares_of_threads),
     "spark_large": Detail("Up to 1,000 M rows on Spark", more=shares_of_cores),

@@ -42,5 +42,10 @@ class RequestCase(ServingCase):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SizeCase(ServingCase):
+    """What a state takes, beside the rows and slices that it holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StateCase(ServingCase):
     """What a store and `query.lookup` take, without HTTP."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from benchmarks.case import SECONDS, Contestant, Target
-from benchmarks.serving.case import RequestCase, ServingCase, StateCase
+from benchmarks.case import BYTES_A_KEY, SECONDS, Contestant, Target
+from benchmarks.serving.case import RequestCase, ServingCase, SizeCase, StateCase
 
 STORES = ("SQLite", "Redis")
 MEDIAN, SLOW = "median", "99th percentile"
 LOOKUP, READ, WRITE = "query.lookup", "read one", "write one"
+CONTENT, STATE, FILE = "rows and slices", "state", "file of SQLite"
 
 REQUESTS = RequestCase(
     name="features over HTTP, 500 requests a second",
@@ -28,4 +29,14 @@ STATES = StateCase(
     ),
     targets=(Target(contestant=LOOKUP, at_most=300e-6),),
 )
-CASES: tuple[ServingCase, ...] = (REQUESTS, STATES)
+SIZES = SizeCase(
+    name="bytes of a key",
+    measure=BYTES_A_KEY,
+    contestants=(
+        Contestant(name=CONTENT, role="beside"),
+        *(Contestant(name=name, role="sash") for name in (STATE, FILE)),
+    ),
+    targets=tuple(Target(contestant=name, against=CONTENT, at_most=1.5) for name in (STATE, FILE)),
+    repeats=1,
+)
+CASES: tuple[ServingCase, ...] = (REQUESTS, STATES, SIZES)

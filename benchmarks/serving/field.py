@@ -19,16 +19,19 @@ import numpy as np
 
 from benchmarks.case import Contestant
 from benchmarks.serving.cards import CARDS, END, expected
-from benchmarks.serving.case import RequestCase, ServingCase, StateCase
-from benchmarks.serving.cases import LOOKUP, MEDIAN, READ, SLOW, STORES, WRITE
+from benchmarks.serving.case import RequestCase, ServingCase, SizeCase, StateCase
+from benchmarks.serving.cases import CONTENT, FILE, LOOKUP, MEDIAN, READ, SLOW, STATE, STORES, WRITE
 from benchmarks.serving.stores import NAME, ROOT, TOKEN, fill, serving, store_url
 from sash.serve import open_store
 from sash.serve.store import Store
+from sash.state.key_layout import layout_from
 
 NOW = END + 600
 """Ten minutes after the last event."""
 ASKED = 2_000
 """Keys whose lookups are timed one by one."""
+TIME_BYTES = COUNT_BYTES = 8
+"""Of a row or slice; and of each pass in a slice, for the number of values."""
 
 
 class ServingField:
@@ -119,6 +122,26 @@ class StateField(ServingField):
                 if kind == STORES[0]:
                     found[LOOKUP] = [median_of(look_up, states) for _ in range(repeats)]
         return found
+
+
+class SizeField(ServingField):
+    """What a key takes in a file of SQLite, and what its state does."""
+
+    case: SizeCase
+
+    def measure(self, repeats: int) -> dict[str, list[float]]:  # noqa: ARG002 — sizes do not vary
+        """Return the bytes of each contestant."""
+        with self.filled(STORES[0]) as (url, _):
+            file = Path(url.removeprefix("sqlite:///")).stat().st_size / self.case.rows
+            with open_store(url) as store:
+                layout = layout_from(store.get(NAME).layout.header)
+                cards = range(min(self.case.rows, ASKED))
+                states = [store.state(NAME, {"card": card}) or b"" for card in cards]
+        sizes = [layout.start(state)[1:] for state in states]
+        row = TIME_BYTES + sum(dtype.byte_width for dtype in layout.types)
+        partials = sum(COUNT_BYTES + sum(field.itemsize for field in fields) for fields in layout.fields)
+        content = float(np.mean([rows * row + slices * (TIME_BYTES + partials) for rows, slices in sizes]))
+        return {CONTENT: [content], STATE: [float(np.mean([len(state) for state in states]))], FILE: [file]}
 
 
 def read_one(store: Store, key: bytes) -> object:

@@ -87,12 +87,15 @@ class Duration:
         column, tick, _ = unit
         if self.is_time and tick is None:
             problem = f"{self.text} is a duration, but column {column!r} holds integers."
-            raise ValueError(f"{problem} Use a number in the unit of {column!r}.")
+            raise ValueError(f"{problem} Use a number in the unit of {column!r}, or convert the column to timestamps.")
         if not self.is_time and tick is not None:
             raise ValueError(f"{self.text} has no unit, but column {column!r} holds times. Add a unit: {EXAMPLES}.")
         if tick is None:
             return self.amount
         assert not self.months, "months have no fixed number of ticks"
+        if self.amount % tick and tick == UNITS["d"]:
+            problem = f"Column {column!r} holds dates, and {self.text} is not a whole number of days."
+            raise ValueError(f"{problem} Cast it to a timestamp, in SQL as in ON CAST({column} AS TIMESTAMP).")
         if self.amount % tick:
             problem = f"{self.text} is not a whole number of ticks of column {column!r}, which are {tick:,} ns each."
             raise ValueError(f"{problem} Cast the column to a finer unit.")

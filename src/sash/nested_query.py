@@ -196,7 +196,7 @@ class NestedQuery(Query):
                 raise TypeError(f"FROM names {list_names(names)}. {_advice(names)}")
             return {}
         if not names:
-            raise TypeError("FROM names files, so run needs no data. Leave it out, or name a table in FROM.")
+            raise TypeError("FROM names no table, so run needs no data. Leave it out, or name a table in FROM.")
         if len(names) > 1:
             raise TypeError(f"FROM names {list_names(names)}, so one table is not enough. {_advice(names)}")
         return {names[0]: data}

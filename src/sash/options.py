@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, 
 
 from sash.durations import DurationLike, read_duration
 from sash.hints import did_you_mean
+from sash.memory_size import read_size
 from sash.plan.query_spec import QuerySpec
 from sash.windows.arguments import parameter_of_window
 
@@ -45,6 +46,14 @@ def is_count(value: Any) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
 
 
+def is_size(value: Any) -> bool:
+    """Return whether a value is an amount of memory."""
+    try:
+        return read_size(value) > 0
+    except ValueError:
+        return False
+
+
 def is_text(value: Any) -> bool:
     """Return whether a value is None or a text that is not empty."""
     return value is None or (isinstance(value, str) and value != "")
@@ -63,7 +72,8 @@ EMIT = Option(
     'run: {given} does not exist. Use "results", or "state" for the states of keys, which query.lookup reads.',
 )
 ORDER = Option(
-    "time", '{given} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.'
+    "time",
+    '{given} is not an order of rows. Use "time", "keys" if rows are sorted by key and then time, or "any" to have them sorted.',
 )
 STRATEGY = Option("auto", "run: {given} does not exist. Use auto, native, slices, buckets, ranges.")
 SKEW = Option(None, 'run: {given} does not exist. Use "auto", or leave it out.', lambda value: value in (None, "auto"))
@@ -98,6 +108,12 @@ RESUME = Option(
     lambda value: value is None or (isinstance(value, str | PathLike) and fspath(value) not in ("", b"")),
     TypeError,
     elsewhere="only a RecordBatchReader in this process continues from a file. A stream on Spark continues from its checkpoint.",
+)
+MEMORY = Option(
+    None,
+    "run: {given} is not a size. Use a number and a unit, as in 300MB or 2GB.",
+    lambda value: value is None or is_size(value),
+    elsewhere='a table is in memory already. For more rows than fit, pass a RecordBatchReader and order="any".',
 )
 
 
@@ -193,12 +209,16 @@ class ForStreams(TypedDict, total=False):
 class ForReaders(TypedDict, total=False):
     """Options for streams in this process.
 
-    - `order`: "time", or "keys" if the rows are sorted by key and then time. Default: "time".
+    - `order`: "time", "keys" if the rows are sorted by key and then time, or "any" if they are in no order. With "any", all rows are
+      read first and sorted by key and time, as a table is; what does not fit `memory` is sorted on disk, in the folder of `TMPDIR`.
+      So the results are those of a table: per window in the same order, per row by key and time. Default: "time".
+    - `memory`: how much memory `order="any"` may take, such as "2GB". Default: None, for half of what is free.
     - `resume`: a file from which the stream goes on where the run before ended. Windows that are open at the end of a run stay open. The
       file is replaced as a whole when the results have been read to their end. Default: None, which closes all windows at the end.
     """
 
-    order: Annotated[Literal["time", "keys"], ORDER]
+    order: Annotated[Literal["time", "keys", "any"], ORDER]
+    memory: Annotated[str | float | None, MEMORY]
     resume: Annotated[str | PathLike[str] | None, RESUME]
 
 
@@ -295,9 +315,19 @@ NAMES_ELSEWHERE = {
     **dict.fromkeys(("num_partitions", "partitions", "numPartitions"), "buckets"),
     **dict.fromkeys(("return_type", "dtype", "dtypes"), "types"),
     **dict.fromkeys(("engine", "jit"), "compiled"),
+    **dict.fromkeys(("memory_limit", "max_memory"), "memory"),
     **dict.fromkeys(("unnest", "explode", "expand", "pivot", "flatten"), "wide"),
 }
 """Options by the names that other libraries use."""
+NOT_SORTED = {
+    "mode": "no window changes after it was emitted",
+    "emit": "no state changes batch by batch",
+    "late": "no row is late",
+    "forget": "the state of a key ends with its last row",
+    "history": "a history can be read together with them",
+    "resume": "it cannot wait for later rows",
+}
+"""Options of streams that rows in any order do not have, and why."""
 ALL_OPTIONS = "Options: see `sash.options`."
 """A line in the docstring of `run`, in place of which `with_options` documents all options."""
 NAMES_OF_OPTIONS = "Options: those of `run`."
@@ -343,6 +373,7 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
     if options.get("future") and options["at"] is None:
         raise TypeError("future=True is for labels, but there are none. Pass labels as at=, or leave future= out.")
     _check_history(options)
+    _check_order(options)
     for name, value in given.items():
         dtype, option = declared[name]
         choices = get_args(dtype) if get_origin(dtype) is Literal else None
@@ -365,6 +396,19 @@ def _check_history(options: Mapping[str, Any]) -> None:
             'mode="update" emits what new rows change. So windows of the history that get no more rows would have no results. Use '
             'mode="append", or leave history= out.'
         )
+
+
+def _check_order(options: Mapping[str, Any]) -> None:
+    """Raise ValueError if other options do not fit rows in any order."""
+    if options.get("order") != "any":
+        if options.get("memory") is not None:
+            raise ValueError('memory= is for sorting rows that are in no order. Add order="any", or leave memory= out.')
+        return
+    for name, why in NOT_SORTED.items():
+        value = options[name]
+        if value != declared_options(ReaderOptions)[name][1].default:
+            given = name if name in ("history", "resume") else f"{name}={value!r}"
+            raise ValueError(f'order="any" reads all rows before the first result: {why}. Leave {given} or order= out.')
 
 
 def _defaults(options_class: Any) -> Mapping[str, Any]:

@@ -90,7 +90,7 @@ def test_dates_slide_by_days() -> None:
         result = sash.Query({"n": agg.count()}, window.tumbling("2d"), time="t").run(rows)
         assert result["window_start"].type == kind
         assert result["n"].to_pylist() == [1, 1]
-        with pytest.raises(ValueError, match="not a whole number of ticks"):
+        with pytest.raises(ValueError, match="not a whole number of days"):
             sash.Query({"n": agg.count()}, window.tumbling("1h"), time="t").run(rows)
     day = pa.table({"t": pa.array([0], pa.time32("s"))})
     with pytest.raises(TypeError, match="holds times of day"):

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.case import MEMORY
 from benchmarks.cases import RANGES
+from benchmarks.larger_than_memory.case import megabytes_of
+from benchmarks.larger_than_memory.cases import QUESTIONS, ROWS
 from benchmarks.pages import readme
 from benchmarks.results import COMPILED, ROOT, read
+from benchmarks.suites import SUITES
 from sash.plan.choose import read_costs
 from sash.workers.bucket_worker import MOST_BYTES
 
@@ -45,9 +49,18 @@ def mean_cost(algorithm: str) -> float:
     return sum(costs) / len(costs)
 
 
+def sash_keeps_its_memory() -> bool:
+    """Whether `sash run` takes no more than 300 MB and the memory that it may use."""
+    found = [
+        one.value for one in read(SUITES["larger_than_memory"].csv) if (one.contestant, one.measure) == ("Sash", MEMORY)
+    ]
+    return len(found) == len(QUESTIONS) and max(found) <= 300 + megabytes_of(ROWS)
+
+
 SHOWN: dict[tuple[str, str], Callable[[], bool]] = {
     ("limits.md", "bottleneck adds and subtracts plain floats, and is faster on them"): bottleneck_is_faster,
     ("daba.md", "On average it is slower than Two-Stacks"): lambda: mean_cost("daba") > 1,
+    ("command-line.md", "compiled code take about 300 MB beside that"): sash_keeps_its_memory,
     ("spark.md", "Up to 64 MB are sorted in memory"): lambda: MOST_BYTES == 64 << 20,
     ("features.md", "A bucket of more than 64 MB is sorted on disk"): lambda: MOST_BYTES == 64 << 20,
 }
@@ -65,6 +78,7 @@ NO_CLAIM = {
     "1 GB of memory and two million results",  # tests/live/test_query_process.py
     "about twice its share of rows",  # tests/spark/batch/test_ranges.py
     '"500ms"',
+    'memory="2GB"',
     "Flat and Fast Index Traverser",
     "A Fast Incremental Stream Processing Algorithm",
 }

@@ -52,7 +52,7 @@ def test_the_rest_of_csv_is_that_of_pyarrow() -> None:
         {
             'a"b': [1, None, 3], "f": [1.5, float("nan"), 1e-300], "f32": pa.array([1.5, None, 0.1], pa.float32()),
             "s": ['x,"y"\n', None, ""], "b": [True, None, False], "d": [Decimal("1.50"), None, Decimal("1E+3")],
-            "ti": pa.array([1, 2, None], pa.time64("us")), "du": pa.array([1, 2, None], pa.duration("us")),
+            "ti": pa.array([1, 2, None], pa.time64("us")),
             "l": pa.array(["q", None, "z"], pa.large_string()), "da": pa.array([1, 2, None], pa.date32()), "u": pa.array([2**64 - 1, None, 0], pa.uint64()),
         }
     )  # fmt: skip
@@ -66,3 +66,15 @@ def test_the_rest_of_csv_is_that_of_pyarrow() -> None:
         other.write(table)
         other.write(table.slice(1))
     assert mine.getvalue() == theirs.getvalue()
+
+
+def test_durations_are_seconds_in_csv_and_json() -> None:
+    table = pa.table({"du": pa.array([1_500_000, None, 90_000_000_000], pa.duration("us"))})
+    for writer_of, expected in (
+        (TextWriter, b'"du"\n1.5\n\n90000\n'),
+        (lambda file, _: JsonWriter(file, lines=True), b'{"du": 1.5}\n{"du": null}\n{"du": 90000.0}\n'),
+    ):
+        written = io.BytesIO()
+        writer = writer_of(written, table.schema)
+        writer.write(table.to_batches()[0])
+        assert written.getvalue() == expected

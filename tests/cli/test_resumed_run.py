@@ -202,6 +202,7 @@ def test_two_runs_at_once(place: Path) -> None:
     [
         (("-i", "in", "--resume", "s"), "Name a folder with -o"),
         (("-i", "in", "--resume", "s", "-o", "in/00.parquet"), "is a file. Name a folder"),
+        (("-i", "in", "--resume", "s", "-o", "out.csv"), "looks like a file. Name a folder"),
         (("-i", "-", "--resume", "s", "-o", "out"), "reads the new files of a folder"),
         (("-i", "in", "--resume", "s", "-o", "in/out"), "would be read as input"),
         (("-i", "nowhere", "--resume", "s", "-o", "out"), "there is no file or folder 'nowhere'"),

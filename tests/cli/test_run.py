@@ -8,6 +8,7 @@ import subprocess
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.json as pj
@@ -151,6 +152,55 @@ def test_batches_give_the_results_of_a_table(text: str, folder: Path, rows: pa.T
     one, other = (read(folder / f"{name}.parquet") for name in ("--no-batches", "--batches"))
     assert one.schema == other.schema
     assert sorted(map(repr, one.to_pylist())) == sorted(map(repr, other.to_pylist()))
+
+
+@pytest.mark.parametrize(
+    ("text", "identify"),
+    [
+        ("SELECT *, sum(x) OVER (PARTITION BY k ORDER BY t ROWS 3 PRECEDING) AS s FROM rows", ["id"]),
+        ("SELECT k, sum(x) AS s, last(id) AS newest FROM rows [RANGE 1000 SLIDE 500 ON t] GROUP BY k", []),
+    ],
+)
+def test_rows_that_do_not_fit_are_sorted_on_disk(text: str, identify: list[str], tmp_path: Path) -> None:
+    """The rows take 3 MB, and sorting half of one: there are many runs. Windows have the order of a run in memory, too."""
+    count = 75_000
+    random = np.random.default_rng(1)
+    data = {"id": np.arange(count), "t": random.integers(0, 9_000, count), "k": random.integers(0, 50, count)}
+    rows = pa.table({**data, "x": pa.array(random.integers(0, 9, count), mask=random.random(count) < 0.1)})
+    pq.write_table(rows, tmp_path / "in.parquet", row_group_size=10_000)
+    (tmp_path / "temporary").mkdir()
+    for name, options in (("one", ["--no-batches"]), ("other", ["--memory", "2MB"])):
+        arguments = ["run", text, "-i", "in.parquet", "-o", f"{name}.parquet", *options]
+        done = sash(*arguments, cwd=tmp_path, env={"TMPDIR": str(tmp_path / "temporary")})
+        assert done.stderr == b""
+    expected, found = (read(tmp_path / f"{name}.parquet") for name in ("one", "other"))
+    for name in identify:
+        expected, found = expected.sort_by(name), found.sort_by(name)
+    assert found.equals(expected)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_full_disk_is_one_message_and_no_output(tmp_path: Path) -> None:
+    rows = pa.table({"t": np.arange(100_000)[::-1], "x": np.arange(100_000.0)})
+    pq.write_table(rows, tmp_path / "in.parquet")
+    (tmp_path / "temporary").mkdir()
+    text = "SELECT sum(x) AS s FROM rows [RANGE 10 SLIDE 5 ON t]"
+    command = [*COMMAND, "run", text, "-i", "in.parquet", "-o", "out.parquet", "--memory", "2MB"]
+    limited = ["bash", "-c", 'ulimit -f 64; exec "$@"', "bash", *command]  # kilobytes: a disk that fills up
+    given = environment(TMPDIR=str(tmp_path / "temporary"), SASH_CACHE_DIR=str(tmp_path / "none"))
+    done = subprocess.run(limited, cwd=tmp_path, env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "The rows do not fit the memory, and sorting them on disk failed" in done.stderr
+    assert "Set TMPDIR to a folder on a larger disk" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out.parquet").exists()
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize("memory", ["much", "0", "-1GB"])
+def test_a_wrong_size_of_memory_is_an_error(memory: str, folder: Path) -> None:
+    done = sash("run", PEAKS, "-i", "readings.parquet", "--no-batches", f"--memory={memory}", cwd=folder, code=1)
+    assert b"is not a size. Use a number and a unit, as in 300MB or 2GB." in done.stderr
 
 
 def test_several_orders_need_all_rows(folder: Path, rows: pa.Table) -> None:

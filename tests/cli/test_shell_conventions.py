@@ -56,7 +56,7 @@ def start_stream(folder: Path, *options: str, **env: str) -> subprocess.Popen[by
         (["run", TEXT, "-i", "readings.parquet", "--lateness", "soon"], ["--lateness soon is not a duration"]),
         (
             ["run", TEXT.replace(" ON ts", ""), "-i", "text.csv"],
-            ["No column of the data holds times", "or with --time ts."],
+            ["No column of 'text.csv' holds times", "or with --time ts", "--time-format"],
         ),
         (["run", AHEAD, "-i", "readings.parquet", "--at", "text.csv"], ["leakage", "pass --future"]),
         (["run", NEAR, "-i", "readings.parquet", "--at", "text.csv"], ["--at does not apply to delta"]),

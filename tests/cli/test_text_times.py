@@ -55,6 +55,13 @@ def times(source: Input, time_format: str | None = None) -> list[Any]:
         (["13 February 2025 11:00"], [at(2025, 2, 13, 11)]),
         (["13/02/2025 11:00", "", "14/02/2025 11:00"], [at(2025, 2, 13, 11), None, at(2025, 2, 14, 11)]),
         (["07/07/2025 11:00"], [at(2025, 7, 7, 11)]),  # the same day both ways
+        (["13/02/25", "14/02/25"], [at(2025, 2, 13), at(2025, 2, 14)]),  # DuckDB would read 2013 and 2014
+        (["13.02.25 11:00:00"], [at(2025, 2, 13, 11)]),
+        (["Feb 13 2025 1:30PM"], [at(2025, 2, 13, 13, 30)]),
+        (["Thu, 13 Feb 2025 11:00:00 GMT"], [in_utc(2025, 2, 13, 11)]),
+        (["13/Feb/2025:11:00:00 +0100"], [in_utc(2025, 2, 13, 10)]),
+        (["2025-02-13 11:00:00,250"], [datetime(2025, 2, 13, 11, 0, 0, 250_000)]),  # noqa: DTZ001 — as in files
+        (["20250213T110000"], [at(2025, 2, 13, 11)]),
     ],
 )
 def test_formats_that_fit_in_one_way(values: list[str], expected: list[Any], tmp_path: Path) -> None:
@@ -70,6 +77,8 @@ def test_formats_that_fit_in_one_way(values: list[str], expected: list[Any], tmp
         (["13/02/2025 11:00", "n/a", "14/02/2025 11:00"], "row 2 has 'n/a'"),
         (["13/02/2025 11:00", "14/02/2025 11:00", "02/15/2025 11:00"], "row 3 has '02/15/2025 11:00'"),
         (["2025-02-13T11:00:00Z", "13/02/2025 11:00"], "row 2 has '13/02/2025 11:00'"),
+        (["2025-02-13T11:00:00+01:00", "2025-02-13T11:00:00"], "row 2 has '2025-02-13T11:00:00'"),
+        (["03/04/25"], "'03/04/25' fits '%d/%m/%y' and '%m/%d/%y'"),
         (["yesterday"], "row 1 has 'yesterday'. Name the format with --time-format"),
     ],
 )  # fmt: skip
@@ -95,6 +104,7 @@ def test_a_value_after_the_sample_counts(tmp_path: Path) -> None:
         ("1739444400", "epoch_s", at(2025, 2, 13, 11)),
         ("1739444400000", "epoch_ms", at(2025, 2, 13, 11)),
         ("1739444400000000", "epoch_us", at(2025, 2, 13, 11)),
+        ("1739444400.25", "epoch_s", datetime(2025, 2, 13, 11, 0, 0, 250_000)),  # noqa: DTZ001 — as in files
         ("20250213", "%Y%m%d", at(2025, 2, 13)),
     ],
 )
@@ -102,6 +112,46 @@ def test_formats_by_name(value: str, time_format: str, expected: datetime, tmp_p
     assert times(csv(tmp_path, value), time_format) == [expected]
     with pytest.raises(ValueError, match="row 1 has"):
         times(csv(tmp_path, value), "%H o'clock")
+
+
+def test_rows_with_other_texts_are_dropped_if_asked_for(tmp_path: Path) -> None:
+    csv(tmp_path, "13/02/2025 11:00", "n/a", "", "14/02/2025 11:00", name="gaps.csv")
+    text = "SELECT sum(x) AS n FROM 'gaps.csv' [TUMBLE 1 DAY ON ts]"
+    failed = sash("run", text, cwd=tmp_path, code=1).stderr
+    assert b"row 2 has 'n/a'" in failed
+    assert b"--on-bad-time drop" in failed
+    for options in ([], ["--time-format", "%d/%m/%Y %H:%M"]):
+        done = sash("run", text, "--on-bad-time", "drop", *options, cwd=tmp_path, env={"PYTHONWARNINGS": "default"})
+        assert done.stdout.split() == [
+            b'"window_start","window_end","n"',
+            b"2025-02-13T00:00:00,2025-02-14T00:00:00,1",
+            b"2025-02-14T00:00:00,2025-02-15T00:00:00,1",
+        ]
+        assert b"2 row(s) had no usable time" in done.stderr
+    wrong = sash("run", text, "--on-bad-time", "drop", "--time-format", "%Y", cwd=tmp_path, code=1).stderr
+    assert b"does not fit" in wrong
+
+
+def test_labels_with_times_that_are_text(tmp_path: Path) -> None:
+    csv(tmp_path, "13/02/2025 11:00", "13/02/2025 12:30", "14/02/2025 13:00", name="events.csv")
+    text = "SELECT sum(x) AS s FROM t [RANGE 1 DAY ON ts]"
+    expected = b'"seen","s"\n2025-02-13T14:00:00,2\n2025-02-14T13:00:00,1\n'
+    for first, last in (("13/02/2025 14:00", "14/02/2025 13:00"), ("2025-02-13 14:00", "2025-02-14 13:00")):
+        (tmp_path / "labels.csv").write_text(f"seen\n{first}\n{last}\n")
+        for options in ([], ["--time-format", "%d/%m/%Y %H:%M"]):
+            done = sash(
+                "run", text, "-i", "events.csv", "--at", "labels.csv", "--at-time", "seen", *options, cwd=tmp_path
+            )
+            assert done.stdout == expected
+
+
+def test_messages_for_numbers_name_the_option(tmp_path: Path) -> None:
+    csv(tmp_path, "1739444400", name="epoch.csv")
+    for on in ("", " ON ts"):
+        failed = sash("run", f"SELECT sum(x) AS n FROM 'epoch.csv' [TUMBLE 1 DAY{on}]", cwd=tmp_path, code=1).stderr
+        assert b"--time-format" in failed
+        assert b"epoch_ms" in failed
+        assert b"pd." not in failed
 
 
 def test_json_and_parquet(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -59,6 +60,16 @@ def test_labels_without_a_time_are_dropped_too() -> None:
     with pytest.warns(BadTimesWarning, match=r"1 label\(s\) had no usable time in 'seen'"):
         found = query.run(GOOD, at=NULLS_ONLY.rename_columns(["seen", "k", "y"]), at_time="seen", on_bad_time="drop")
     assert found["y"].to_pylist() == [1, 4, 16]
+
+
+def test_nanoseconds_of_pandas_are_usable_for_two_centuries() -> None:
+    times = pd.to_datetime(["1850-01-01", "1890-01-01", "2050-01-01", "2090-01-01", None, "2262-04-11"])
+    rows = pd.DataFrame({"t": times.astype("datetime64[ns]"), "x": range(6)})
+    for chosen in (window.time("10d"), window.tumbling("1d"), window.expanding()):
+        query = sash.Query({"n": agg.count()}, chosen, time="t")
+        with pytest.warns(BadTimesWarning, match=r"2 row\(s\)"):
+            found = query.run(rows, on_bad_time="drop")
+        assert found["n"].tolist() == query.run(rows.iloc[:4])["n"].tolist()
 
 
 @pytest.mark.parametrize(

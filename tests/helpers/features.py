@@ -35,7 +35,7 @@ def numbers(span: Span = int) -> dict[str, Any]:
         "top": agg.max("v"), "least": agg.min("x"), "first": agg.first("v"), "last": agg.last("small"), "some": agg.sum("v", where="x > 0"),
         "twice": agg.max(sash.expr("x * 2")), "weighted": agg.ewm_sum("v", half_life=span(5)), "smooth": agg.ewm_mean("v", alpha=0.3),
         "slope": agg.slope("v", "x"), "arg": agg.arg_max("x", "v"), "true": agg.any("ok"), "latest": agg.last("when"), "newest": agg.max("t"),
-        "moments": agg.skewness("v"), "any_price": agg.count("price"),
+        "moments": agg.skewness("v"), "any_price": agg.count("price"), "bins": agg.histogram("v", [-10, 0, 3]),
     }  # fmt: skip
 
 

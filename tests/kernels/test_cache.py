@@ -356,7 +356,7 @@ print(sash.Query({"mean": agg.mean("x")}, window.time(2, slide=2), time="t").run
     ("file", "text", "changed", "result"),
     [
         ("kernels/write.py", "\nVALIDITY", "\nUNUSED = 1\nVALIDITY", "[1.5, 4.0]"),
-        ("aggregates/compensated.py", "total[0] + total[1]\n", "total[0] + total[1] + 3.0\n", "[3.0, 7.0]"),
+        ("aggregates/compensated.py", "(total[0]) / total[1]\n", "(total[0]) / total[1] + 3.0\n", "[4.5, 7.0]"),
         ("windows/time_loops.py", "stop += step\n", "stop += step + 0\n", "[1.5, 4.0]"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta
 
+import duckdb
 import pyarrow as pa
 import pytest
 from helpers.in_duckdb import in_duckdb
@@ -48,6 +49,16 @@ def test_buckets_are_those_of_duckdb(bucket: str, unit: str) -> None:
         {k: v for k, v in row.items() if k != "start"} for row in expected
     ]
     assert found["start"].cast(pa.timestamp("us")).to_pylist() == [row["start"] for row in expected]
+
+
+@pytest.mark.parametrize("bucket", BUCKETS)
+def test_buckets_are_those_of_duckdb_in_a_zone(bucket: str) -> None:
+    table = rows_of(7, pa.timestamp("us", "Europe/Berlin"))
+    text = f"SELECT {bucket} AS start, count(*) AS n FROM tab GROUP BY 1 ORDER BY 1"
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'Europe/Berlin'")
+        connection.register("tab", table)
+        assert sash.sql(text).run(table).to_pylist() == connection.sql(text).to_arrow_table().to_pylist()
 
 
 @pytest.mark.parametrize("group", ["1, k", "ALL", "day, k", "date_trunc('day', ts), k"])
@@ -103,3 +114,11 @@ def test_other_functions_are_for_the_engine() -> None:
     table = rows_of(9, pa.timestamp("us"))
     text = "SELECT date_trunc('month', ts) AS m, max(x) OVER (ORDER BY ts) AS top FROM tab ORDER BY ts, x"
     assert sash.sql(text).run(table).to_pylist() == in_duckdb(text, tab=table)
+
+
+def test_first_and_last_of_ksqldb() -> None:
+    table = rows_of(11, pa.timestamp("us"))
+    text = "SELECT k, latest_by_offset(x) AS last, earliest_by_offset(x) AS first FROM s WINDOW TUMBLING (SIZE 90 DAYS) GROUP BY k"
+    aggregates = {"last": agg.last("x"), "first": agg.first("x")}
+    expected = sash.Query(aggregates, window.tumbling("90d"), by="k", time="ts").run(table)
+    assert sash.sql(text).run(table).equals(expected)

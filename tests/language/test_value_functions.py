@@ -94,6 +94,8 @@ TEXTS = (
         "SELECT id, max(x) OVER (ORDER BY id ROWS 2 PRECEDING) AS a, min(x) OVER (ORDER BY id ROWS 9 PRECEDING) AS b,"
         " max(x) OVER (ORDER BY id ROWS 9 PRECEDING) + 1 AS c FROM tab ORDER BY id"
     ),
+    "SELECT id, count_if(x > 2) OVER w AS a, count_if(x > y) FILTER (WHERE x < 5) OVER w AS b FROM tab WINDOW w AS (ORDER BY id ROWS 2 PRECEDING) ORDER BY id",
+    "SELECT id, sum(x) OVER (ORDER BY id) AS a FROM tab ORDER BY id FETCH FIRST 5 ROWS ONLY",
     "SELECT *, lag(x, 1, 0) OVER (ORDER BY id) AS p, count(*) OVER (PARTITION BY t ORDER BY t) AS n FROM tab ORDER BY id",
     "SELECT id, rank() OVER (ORDER BY t) AS r, rank() OVER (ORDER BY t DESC) AS q FROM tab ORDER BY id",
     "SELECT id, sum(x) OVER (ORDER BY t DESC) AS a, sum(x) OVER (ORDER BY t DESC RANGE 2 PRECEDING) AS b FROM tab ORDER BY id",

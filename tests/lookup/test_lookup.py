@@ -108,6 +108,24 @@ def test_a_lookup_is_a_label(seed: int, folds: bool, monkeypatch: pytest.MonkeyP
             served.check(now)
 
 
+@pytest.mark.parametrize("one", [window.time(9), window.time(9, tail=3), window.rows(3), window.expanding()], ids=str)
+@pytest.mark.parametrize("bins", [2, 25])
+def test_a_lookup_has_all_bins_of_a_histogram(one: Any, bins: int) -> None:
+    """Few bins are compiled as one number each, and the states of tails store them so. An aggregate of one's own may return lists, too."""
+    edges = [*range(bins), bins + 0.5]
+    limits = sash.aggregate(
+        "limits", lift=lambda x: (x, x), combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])), lower=list
+    )
+    query = sash.Query(
+        {"bins": agg.histogram("x", edges), "limits": limits("x"), "n": agg.count()}, one, by="key", time="t"
+    )
+    events = pa.table({"key": ["a"] * 4, "t": [1, 8, 16, 17], "x": [0.5, 1.0, None, 1.5]})
+    [*_, state] = query.run(events.to_reader(), emit="state").read_all()["state"].to_pylist()
+    for now in (17, 20, 90):
+        [label] = query.run(events, at=pa.table({"key": ["a"], "t": [now]})).to_pylist()
+        assert query.lookup(state, now=now) == {name: label[name] for name in ("bins", "limits", "n")}
+
+
 def test_what_a_stream_stores() -> None:
     """Both kinds of state are tested: rows alone, and partials before rows."""
     stores_partials = {}
@@ -184,6 +202,16 @@ def test_dates_and_durations() -> None:
     query = sash.Query(agg.sum("x"), window.time("2d"), time="t")
     [row] = query.run(days.to_reader(), emit="state").read_all().to_pylist()
     assert query.lookup(row["state"], now=date(1970, 1, 7)) == {"sum": 4.0}
+    newest = sash.Query(
+        [agg.max("t"), agg.arg_min("x", "t")], {"two": window.rows(2), "tail": window.time("9d", tail="3d")}, time="t"
+    )
+    for dtype in (pa.date32(), pa.date64()):  # ticks of both are days; numbers of the latter milliseconds
+        columns = days.set_column(0, "t", days["t"].cast(dtype))
+        [row] = newest.run(columns.to_reader(), emit="state").read_all().to_pylist()
+        [label] = newest.run(columns, at=columns.slice(2)).to_pylist()
+        assert newest.lookup(row["state"], now=date(1970, 1, 6)) == {
+            name: label[name] for name in label if name not in ("t", "x")
+        }
     lengths = pa.table({"t": pa.array([1, 2, 5], pa.duration("s")), "x": [1.0, 2.0, 4.0]})
     [row] = query.run(lengths.to_reader(), emit="state").read_all().to_pylist()
     assert query.lookup(row["state"], now=timedelta(days=2, seconds=3)) == {"sum": 4.0}
@@ -235,6 +263,14 @@ def test_a_state_is_its_rows_and_little_more() -> None:
     query = sash.Query(**QUERY | {"windows": window.time(100), "lateness": 50})
     [row] = query.run(events.to_reader(), emit="state").read_all().to_pylist()
     assert len(row["state"]) == 20 * 16 + 25 < 1.5 * 20 * 16
+
+
+def test_keys_may_be_expressions() -> None:
+    query = sash.Query({"n": agg.count()}, window.time(10), by=["key", sash.expr("upper(key)")], time="t")
+    states = query.run(EVENTS.to_reader(), emit="state")
+    assert states.schema.names == ["key", "upper(key)", "state_time", "state"]
+    assert query.schema(EVENTS.to_reader(), emit="state") == states.schema
+    assert [row["upper(key)"] for row in states.read_all().to_pylist()] == ["A", "B"]
 
 
 def test_only_keys_with_new_rows_are_emitted_and_a_tombstone_follows() -> None:

@@ -107,7 +107,9 @@ def test_states_that_are_replaced_while_the_service_runs(store: Store) -> None:
         service.answer([{"card": 3}], END.isoformat())
 
 
-@pytest.mark.parametrize("dtype", [pa.int64(), pa.date32(), pa.timestamp("ns"), pa.timestamp("s", "Europe/Berlin")])
+@pytest.mark.parametrize(
+    "dtype", [pa.int64(), pa.date32(), pa.timestamp("ns"), pa.timestamp("s", "Europe/Berlin"), pa.duration("ms")]
+)
 def test_times_of_all_types(store: Store, dtype: pa.DataType) -> None:
     query = sash.Query({"n": agg.count()}, window.expanding(), by="card", time="t")
     rows = pa.table(
@@ -116,8 +118,9 @@ def test_times_of_all_types(store: Store, dtype: pa.DataType) -> None:
     write_states(store, query, "cards", rows)
     service = FeatureService({"cards": query}, store)
     assert query.lookup(None, now=epoch(dtype), header=store.get("cards").layout.header) == {"n": 0}
-    if pa.types.is_integer(dtype):
-        assert service.answer([{"card": 1}], "17")[0]["cards"] == {"known": True, "now": 17, "features": {"n": 2}}
+    if pa.types.is_integer(dtype) or pa.types.is_duration(dtype):
+        now = 17 if pa.types.is_integer(dtype) else 0.017  # a length of time is in seconds in JSON
+        assert service.answer([{"card": 1}], "17")[0]["cards"] == {"known": True, "now": now, "features": {"n": 2}}
         assert service.answer([{"card": 1}], 17)[0]["cards"]["features"] == {"n": 2}
         with pytest.raises(ValueError, match="Pass now=, a whole number"):
             service.answer([{"card": 1}])

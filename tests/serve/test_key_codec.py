@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.serializers import CloudPickleSerializer
 
 from sash.serve.key_codec import KeyCodec
 
@@ -49,6 +51,16 @@ def test_keys_are_equal_if_their_values_are(dtype: pa.DataType, data: st.DataObj
             assert (first == second) == all(map(same, older, newer)), (older, newer)
         assert codec.encode_one({"a": older[0], "b": older[1]}) == first
         assert first[:1] != b"\0"  # the metadata of a store in Redis begin so
+
+
+@pytest.mark.parametrize("dtype", [*VALUES, pa.time32("s"), pa.time64("ns")], ids=str)
+def test_workers_of_spark_get_the_codec(dtype: pa.DataType) -> None:
+    """Spark's pickle writes lambdas with all that they read, such as a Struct, which cannot be written."""
+    codec = KeyCodec(pa.schema({"a": dtype}))
+    written = CloudPickleSerializer().dumps(codec)  # type: ignore[no-untyped-call]
+    sent: KeyCodec = pickle.loads(written)  # noqa: S301 — of this test
+    rows = pa.table({"a": pa.nulls(2, dtype)})
+    assert sent.encode(rows) == codec.encode(rows)
 
 
 SAME_KEYS: list[tuple[pa.Array, pa.Array]] = [

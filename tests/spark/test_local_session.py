@@ -26,7 +26,7 @@ for key in ("spark.master", "spark.driver.memory", "spark.sql.shuffle.partitions
 spark.range(3).write.saveAsTable("numbers")  # to the warehouse
 def imported(batches):
     import os, pyspark, pyarrow
-    assert os.environ["PYTHON_UNIX_DOMAIN_ENABLED"] == "true"
+    assert os.environ["PYTHON_UNIX_DOMAIN_ENABLED"].lower() == "true"
     yield from (pyarrow.record_batch({"path": pyarrow.array([pyspark.__file__] * len(batch))}) for batch in batches)
 paths = spark.table("numbers").mapInArrow(imported, "path string").collect()
 assert not [path for path, in paths if ".zip" in path], paths

@@ -103,10 +103,9 @@ def test_a_stream_is_selected_from_before_and_after_windows(
 
 
 def _of_stream(frame: DataFrame) -> set[str]:
-    rows: list[str] = []
-    writer = frame.writeStream.foreachBatch(lambda batch, _: rows.extend(shown(batch)))
+    writer = frame.writeStream.format("memory").queryName("rows_of_stream")
     writer.trigger(availableNow=True).start().awaitTermination()
-    return set(rows)
+    return set(shown(frame.sparkSession.table("rows_of_stream")))
 
 
 @pytest.mark.usefixtures("spark")

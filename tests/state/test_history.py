@@ -245,6 +245,15 @@ def test_a_history_that_is_too_short_is_an_error() -> None:
     assert short.slice(30).to_pylist() == expected_rows()[30:]
 
 
+def test_the_length_of_a_tail_is_rounded_up() -> None:
+    query = sash.Query({"n": agg.count()}, window.time("24h", tail="1h"), by="card", time="ts")
+    assert 'the rows of up to 1d1h for time("24h", tail="1h")' in " ".join(
+        str(query.explain(rest())).replace("│", "").split()
+    )
+    with pytest.raises(ValueError, match=r"hold rows of up to 1d1h before .* a row at or before 2026-01-01 22:00:00,"):
+        query.run(EVENTS.slice(47).to_reader(), history=EVENTS.slice(24), until="2026-01-02T23:00")
+
+
 def test_windows_of_rows_need_no_length() -> None:
     query = sash.Query({"n": agg.sum("amount")}, window.rows(100), by="card", time="ts")
     results = query.run(rest(), history=EVENTS.slice(10), until=UNTIL).read_all()
@@ -312,6 +321,17 @@ def test_rows_without_a_time_are_ignored_in_the_stream() -> None:
     )
     with pytest.warns(UserWarning, match="no usable time"):
         results = TOTAL.run(bad.to_reader(), history=EVENTS, until=UNTIL, on_bad_time="drop").read_all()
+    assert results.to_pylist() == expected_rows()
+
+
+def test_rows_without_a_time_in_the_history() -> None:
+    bad = pa.concat_tables(
+        [EVENTS, pa.table({"card": [1], "ts": pa.array([None], pa.timestamp("us")), "amount": [1.0]})]
+    )
+    with pytest.raises(ValueError, match=r"history: The time column 'ts' has 1 null.*on_bad_time=\"drop\""):
+        TOTAL.run(rest(), history=bad.to_pandas(), until=UNTIL)
+    with pytest.warns(UserWarning, match=r"1 row\(s\) of the history had no usable time in 'ts'"):
+        results = TOTAL.run(rest(), history=bad.to_pandas(), until=UNTIL, on_bad_time="drop").read_all()
     assert results.to_pylist() == expected_rows()
 
 

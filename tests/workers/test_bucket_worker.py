@@ -162,7 +162,7 @@ def test_nothing_is_left_on_disk_if_not_all_results_are_taken(folder: Path) -> N
 
 def test_the_systems_folder_is_sorted_in_where_spark_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/nowhere")
-    assert spill.folder_to_sort_in() == tempfile.gettempdir()
+    assert spill.folder_of_spark() == tempfile.gettempdir()
     assert Path(tempfile.gettempdir()).is_dir()
 
 
@@ -172,7 +172,7 @@ def test_the_disk_with_the_most_space_is_sorted_in(
     free = {str(tmp_path_factory.mktemp(name)): size for name, size in {"small": 1, "large": 2, "failed": -1}.items()}
     monkeypatch.setenv("SPARK_LOCAL_DIRS", ",".join(free))
     monkeypatch.setattr(spill, "free_bytes", free.__getitem__)
-    assert Path(spill.folder_to_sort_in()).name.startswith("large")
+    assert Path(spill.folder_of_spark()).name.startswith("large")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")

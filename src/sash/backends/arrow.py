@@ -6,6 +6,7 @@ ArrowStream is a stream in this process: a RecordBatchReader, or any object with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
 from sash.engine.wide import check_known, is_wide, widen
 from sash.expressions import Expression, Selection
+from sash.memory_size import available_memory, read_size
 from sash.options import ReaderOptions, TableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
@@ -30,6 +32,7 @@ from sash.state.key_epochs import read_forget
 from sash.state.key_layout import KeyLayout
 from sash.state.key_states import check_options, key_layout
 from sash.state.reader import check_stream, read_results
+from sash.workers.sorted_reader import sorted_reader
 
 
 class ArrowTable(FrameBackend):
@@ -158,25 +161,23 @@ class ArrowStream(Backend[ReaderOptions]):
         return super().accepts(data) or hasattr(data, "__arrow_c_stream__")
 
     def run(self, cache: PreparedCache, data: Any, options: ReaderOptions) -> pa.RecordBatchReader:
-        """Return the results as a stream: each batch is computed on demand."""
-        check_stream(cache.query)
-        reader = self._reader(data)
+        """Return the results as a stream: each batch is computed on demand, or after all rows were sorted with order="any"."""
+        query, reader = cache.query, self._reader(data)
+        sorts = options["order"] == "any"
+        if not sorts:
+            check_stream(query)
         if options["history"] is data:
             raise ValueError(
                 "history= and the stream are the same reader, whose rows can be read only once. Open it twice."
             )
-        check_columns(cache.query, reader.schema.names)
-        if cache.query.computed:
-            reader = mapped(reader, lambda rows: with_computed(cache.query, readable(rows)))
-        if options["emit"] == "state":  # it emits no rows
-            check_options(options)
-        else:
-            check_result_names(cache.query, reader.schema.names)
-        if options["emit"] == "state" or (not cache.query.per_row and options["late"] != "keep"):
-            reader = mapped(reader, lambda rows: needed_columns(cache.query, rows))
-        prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
+        reader = self._rows_of(query, reader, options)
+        prepared = prepare(
+            in_sorted_rows(query) if sorts else query, readable_schema(reader.schema), compiled=options["compiled"]
+        )
         if options["on_bad_time"] == "drop" and prepared.time is not None:
             reader = with_usable_times(reader, prepared.time.name)
+        if sorts:
+            reader, options = in_any_order(query, reader, options)
         stream, until = start_stream(prepared, options)
         if until is not None:
             reader = without_overlap(reader, stream, until)
@@ -185,8 +186,21 @@ class ArrowStream(Backend[ReaderOptions]):
         results = read_results(stream, reader)
         if not is_wide(options):
             return results
-        check_known(cache.query, "a stream")
-        return mapped(results, lambda rows: widen(cache.query, rows))
+        check_known(query, "a stream")
+        return mapped(results, lambda rows: widen(query, rows))
+
+    def _rows_of(self, query: QuerySpec, reader: pa.RecordBatchReader, options: ReaderOptions) -> pa.RecordBatchReader:
+        """Return the rows with computed columns; without the columns that neither the query nor its results need."""
+        check_columns(query, reader.schema.names)
+        if query.computed:
+            reader = mapped(reader, lambda rows: with_computed(query, readable(rows)))
+        if options["emit"] == "state":  # it emits no rows
+            check_options(options)
+        else:
+            check_result_names(query, reader.schema.names)
+        if options["emit"] == "state" or (not query.per_row and options["late"] != "keep"):
+            reader = mapped(reader, lambda rows: needed_columns(query, rows))
+        return reader
 
     def tables(self, data: Any) -> Iterator[pa.Table]:
         """Yield the rows of data, as the history of a stream."""
@@ -240,6 +254,21 @@ class ArrowStream(Backend[ReaderOptions]):
 
     def _reader(self, data: Any) -> pa.RecordBatchReader:
         return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
+
+
+def in_sorted_rows(query: QuerySpec) -> QuerySpec:
+    """Return a query for rows that were sorted: none is late, and what orders rows without a time has done so."""
+    return replace(query, lateness=None, order_by=query.order_by if query.time is not None else ())
+
+
+def in_any_order(
+    query: QuerySpec, reader: pa.RecordBatchReader, options: ReaderOptions
+) -> tuple[pa.RecordBatchReader, ReaderOptions]:
+    """Return sorted rows, and the options for them. Rows stay as they arrive if nothing orders them."""
+    if query.time is None and not query.order_by:
+        return reader, {**options, "order": "time"}
+    memory = available_memory() / 2 if options["memory"] is None else read_size(options["memory"])
+    return sorted_reader(reader, query, memory), options
 
 
 def mapped(reader: pa.RecordBatchReader, function: Callable[[pa.Table], pa.Table]) -> pa.RecordBatchReader:

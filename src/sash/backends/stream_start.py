@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.columns.read_column import readable
+from sash.engine.bad_times import usable, warn_of_dropped
 from sash.engine.check_columns import check_columns
 from sash.engine.labels import as_type
 from sash.engine.needed_columns import with_computed
@@ -19,7 +21,7 @@ from sash.state.history import HistoryRows, add_history, check_length, read_unti
 from sash.state.reader import Stream
 from sash.state.resume_file import ResumedStream, resume_file
 
-APART = ("wide", "history", "until", "partial", "resume")
+APART = ("wide", "history", "until", "partial", "resume", "memory")
 """The options that a stream does not have."""
 
 
@@ -43,11 +45,11 @@ def start_stream(prepared: Prepared, options: ReaderOptions) -> tuple[Stream, in
     if until is not None and is_new:
         if not has_history:
             raise TypeError("until= is where a history ends, but there is none. Pass history=, or leave until= out.")
-        _add_history(stream, options["history"], until, partial=options["partial"])
+        _add_history(stream, options["history"], until, options)
     return stream, until
 
 
-def _add_history(stream: Stream, history: Any, until: int, *, partial: bool) -> None:
+def _add_history(stream: Stream, history: Any, until: int, options: ReaderOptions) -> None:
     """Start a stream from the rows of a history before a time."""
     from sash.backends.registry import backend_of  # noqa: PLC0415 — the registry imports all backends
 
@@ -56,12 +58,33 @@ def _add_history(stream: Stream, history: Any, until: int, *, partial: bool) -> 
     except TypeError as error:
         raise TypeError(f"history: {error}") from error
     rows = HistoryRows(stream.prepared, until)
-    tables = (rows.select(_as_in_stream(stream.prepared, table)) for table in backend.tables(history))
-    add_history(stream.states, tables, until)
-    if not partial:
+    tables: Iterator[pa.Table] = (_as_in_stream(stream.prepared, table) for table in backend.tables(history))
+    if options["on_bad_time"] == "drop":
+        tables = _with_usable_times(stream.prepared, tables)
+    add_history(stream.states, (_select(rows, table) for table in tables), until)
+    if not options["partial"]:
         check_length(stream.prepared, rows.oldest, until)
     stream.start_at(until, rows.newest)
     stream.emit_all()
+
+
+def _select(rows: HistoryRows, table: pa.Table) -> pa.Table:
+    """Return the rows of a history that matter. Raise ValueError for a row without a usable time."""
+    try:
+        return rows.select(table)
+    except ValueError as error:
+        raise ValueError(f"history: {error}") from error
+
+
+def _with_usable_times(prepared: Prepared, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the rows that have a usable time. At the end, a warning counts the others."""
+    assert prepared.time is not None
+    dropped = 0
+    for table in tables:
+        kept = usable(table[prepared.time.name])
+        dropped += len(table) - int(kept.sum())
+        yield table if kept.all() else table.filter(as_arrow(kept))
+    warn_of_dropped(dropped, prepared.time.name, "row(s) of the history")
 
 
 def _as_in_stream(prepared: Prepared, table: pa.Table) -> pa.Table:

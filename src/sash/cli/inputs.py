@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from sash.engine.query_sql import FileInput
-from sash.engine.select_sql import PACKED, ending_of, first_line, with_text_dates
+from sash.engine.select_sql import PACKED, ending_of, first_line
+from sash.engine.text_types import with_checked_types
 from sash.hints import did_you_mean, list_names
 from sash.language.source_text import quoted
 
@@ -109,10 +110,13 @@ def from_files(name: str, files: Sequence[str], file_format: str, temporary: Pat
     return _arrow_files(name, [_as_arrow_file(file, number, temporary) for number, file in enumerate(files)])
 
 
-def _dataset(files: Sequence[str], file_format: str) -> Any:
+def _dataset(files: Sequence[str], file_format: Any) -> Any:
     """Return many files as one. Columns may also come from the names of folders, such as day=1."""
     from pyarrow import dataset  # noqa: PLC0415 — it imports pandas, if that is installed
 
+    if file_format == "parquet":
+        scan = dataset.ParquetFragmentScanOptions(pre_buffer=False)
+        file_format = dataset.ParquetFileFormat(default_fragment_scan_options=scan)
     return dataset.dataset(list(files), format=file_format, partitioning="hive")
 
 
@@ -144,7 +148,7 @@ def _parquet_files(name: str, files: Sequence[str]) -> Input:
         return float(max(stored, rows * _row_bytes(schema, columns)))
 
     try:
-        single = parquet.ParquetFile(files[0])
+        single = parquet.ParquetFile(files[0], pre_buffer=False)  # else what was read stays in memory until the end
         data = _dataset(files, "parquet") if len(files) > 1 else None
         metadata = [single.metadata] if data is None else [fragment.metadata for fragment in data.get_fragments()]
     except (pa.ArrowException, OSError) as error:
@@ -214,7 +218,7 @@ def _text_files(name: str, files: Sequence[str], file_format: str) -> Input:
 
     connection = connect_duckdb()
     listed = ", ".join(quoted(file, "'") for file in files)
-    source = with_text_dates(connection, DUCKDB_READERS[file_format].format(files=f"[{listed}]"))
+    source = with_checked_types(connection, DUCKDB_READERS[file_format].format(files=f"[{listed}]"), files)
 
     def query(text: str) -> Any:
         try:

@@ -1,32 +1,28 @@
 """`sash run` in this process: input → a table, or batches in order if it is larger than memory → query → output.
 
-Batches come as they are, or sorted by DuckDB, which spills to disk.
+Batches come as they are if they are in order of time. Otherwise `order="any"` sorts them, on disk if they do not fit.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 
 from sash.cli.display import RowProgress
-from sash.cli.inputs import BATCH_ROWS, STDIN, Input, connect_duckdb, open_input
+from sash.cli.inputs import STDIN, Input, open_input
 from sash.cli.outputs import check_output, output_format, write_results
 from sash.cli.text_query import LastSelect, TextQuery, query_of_argument
-from sash.language.source_text import quoted
-from sash.plan.query_spec import QuerySpec
+from sash.cli.text_times import fits, with_times
+from sash.memory_size import available_memory, read_size
 
 COPIES = 4
 """How many times the memory of its input a run over a table takes: the table, its rows in order, partials and results."""
-SORT_SHARE = 0.25
-"""The share of the memory that DuckDB may take for sorting."""
+SORT_SHARE = 0.5
+"""The share of the memory that sorting may take: reading, evaluating and writing take the rest."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +54,17 @@ class RunOptions:
     @property
     def bytes(self) -> float:
         """The memory to use."""
-        return available_memory() if self.memory is None else read_size(self.memory)
+        return available_memory() if self.memory is None else read_size(self.memory, "--memory")
 
 
 def run_local(options: RunOptions) -> None:
     """Run a query in this process."""
     file_format = output_format(options.target, options.output_format)
     check_output(options.target)
-    query = query_of_argument(options.text, options.time, options.lateness, options.time_format)
+    drop = options.on_bad_time == "drop"
+    query = query_of_argument(options.text, options.time, options.lateness, options.time_format, drop_bad_times=drop)
+    if options.memory is not None:
+        read_size(options.memory, "--memory")
     if options.at_time is not None and options.at is None:
         raise ValueError("--at-time names the time column of labels. Name their file with --at.")
     if options.future and options.at is None:
@@ -129,15 +128,23 @@ class LocalRun:
         self.progress.step("computing")
         if options.at is None:
             return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time)
-        labels = open_input(options.at, None, self.temporary)
+        labels = self._labels(options.at)
         label_rows = labels.open(labels.schema.names).read_all()
         labelled = {"at": label_rows, "at_time": options.at_time, "future": options.future}
         return self.query.run(rows, threads=options.threads, on_bad_time=options.on_bad_time, **labelled)
 
+    def _labels(self, path: str) -> Input:
+        """Return the labels, whose times may be text in the format of the input, or in one of their own."""
+        labels, time = open_input(path, None, self.temporary), self.options.at_time or self.declared.time
+        if time is None:
+            return labels
+        given = self.options.time_format
+        return with_times(labels, time, given if given is not None and fits(labels, time, given) else None)
+
     def _over_batches(self) -> pa.RecordBatchReader:
-        """Return the results over rows in order of time: as they are, or sorted by DuckDB."""
+        """Return the results over rows in order of time as they are, or sorted by key and time."""
         options, source, declared = self.options, self.source, self.declared
-        total, order = source.rows, "time"
+        total = source.rows
         sorts = not source.once and options.lateness is None and bool(declared.time or declared.order_by)
         if sorts and declared.time is not None and not declared.order_by:
             self.progress.step("checking the order")
@@ -145,55 +152,18 @@ class LocalRun:
             sorts = not in_order
             total = total if sorts else checked
         rows = source.open(self.columns)
-        if sorts:
-            by, order = sort_columns(declared)
-            unsorted = self.progress.count("sorting", rows, total)
-            rows = sorted_rows(unsorted, by, SORT_SHARE * options.bytes, self.temporary)
-        counted = self.progress.count("computing", rows, total)
-        return self.query.run(counted, order=order, threads=options.threads, on_bad_time=options.on_bad_time)
-
-
-# -- memory ------------------------------------------------------------------------------------------------------------
-
-
-def read_size(text: str) -> float:
-    """Return a number of bytes. Raise ValueError if the text is not a size.
-
-    >>> read_size("300MB"), read_size("2 gb")
-    (300000000.0, 2000000000.0)
-    """
-    match = re.fullmatch(r"([\d.]+)\s*([kmgt]?)b?", text.strip().lower())
-    if match is None:
-        raise ValueError(f"{text!r} is not a size. Use a number and a unit, as in 300MB or 2GB.")
-    return float(match[1]) * float(1000 ** " kmgt".index(match[2] or " "))
-
-
-def available_memory() -> float:
-    """Return the bytes of memory that this process may still take, by the machine, its container and its limits."""
-    limits = [float("inf")]
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        limits.append(1024 * float(next(line for line in lines if line.startswith("MemAvailable")).split()[1]))
-    with suppress(OSError, ValueError):
-        group = Path("/sys/fs/cgroup")
-        limit, used = ((group / f"memory.{name}").read_text(encoding="ascii") for name in ("max", "current"))
-        limits.append(float(limit) - float(used))
-    with suppress(ImportError, OSError):
-        import resource  # noqa: PLC0415 — Windows has none
-
-        for number in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
-            most_bytes = resource.getrlimit(number)[0]
-            if most_bytes != resource.RLIM_INFINITY:
-                limits.append(float(most_bytes) / 2)  # code and threads take address space too
-    return max(min(limits), 0.0)
+        common = {"threads": options.threads, "on_bad_time": options.on_bad_time}
+        if not sorts:
+            return self.query.run(self.progress.count("computing", rows, total), **common)
+        unsorted = self.progress.count("sorting", rows, total)
+        results = self.query.run(unsorted, order="any", memory=SORT_SHARE * options.bytes, **common)
+        return self.progress.count("computing", results, None)
 
 
 # -- rows in order -----------------------------------------------------------------------------------------------------
 
 DAYS_BITS = 32
 """The width of dates in days."""
-ROW = "sash_row"
-"""The column with the number of a row: DuckDB's sort is not stable, but rows of one time must keep their order."""
 
 
 def is_in_order(source: Input, time: str) -> tuple[bool, int]:
@@ -214,47 +184,3 @@ def is_in_order(source: Input, time: str) -> tuple[bool, int]:
             return False, rows
         newest = times[-1]
     return True, rows
-
-
-def sort_columns(query: QuerySpec) -> tuple[list[str], str]:
-    """Return the columns to sort by, and the name of this order for `Query.run`.
-
-    Rows sorted by key need the state of one key at a time. A key that is computed has no column yet.
-    """
-    by_keys = bool(query.by) and not set(query.by) & set(query.computed)
-    columns = [*(query.by if by_keys else ()), query.time, *query.order_by]
-    return [str(name) for name in columns if name is not None], "keys" if by_keys else "time"
-
-
-def sorted_rows(rows: pa.RecordBatchReader, by: Sequence[str], memory: float, temporary: Path) -> pa.RecordBatchReader:
-    """Return rows sorted by columns, nulls last; rows that are equal there keep their order.
-
-    >>> import tempfile
-    >>> rows = pa.table({"t": [3, 1, 3], "x": ["a", "b", "c"]}).to_reader()
-    >>> sorted_rows(rows, ["t"], 1e9, Path(tempfile.mkdtemp())).read_all()["x"].to_pylist()
-    ['b', 'a', 'c']
-    """
-    connection = connect_duckdb(
-        memory_limit=f"{max(int(memory / 1e6), 64)}MB", temp_directory=str(temporary), preserve_insertion_order="false"
-    )
-    connection.register("unsorted", _numbered(rows))
-    order = ", ".join(f"{quoted(name)} NULLS LAST" for name in [*by, ROW])
-    ordered = connection.sql(f"SELECT * FROM unsorted ORDER BY {order}").to_arrow_reader(BATCH_ROWS)  # noqa: S608 — quoted names
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        with connection:
-            for batch in ordered:
-                # DuckDB returns dictionaries as their values, and times with a zone in UTC
-                yield from pa.Table.from_batches([batch]).drop_columns([ROW]).cast(rows.schema).to_batches()
-
-    return pa.RecordBatchReader.from_batches(rows.schema, batches())
-
-
-def _numbered(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    def batches() -> Iterator[pa.RecordBatch]:
-        number = 0
-        for batch in rows:
-            yield batch.append_column(ROW, pa.array(np.arange(number, number + len(batch))))
-            number += len(batch)
-
-    return pa.RecordBatchReader.from_batches(rows.schema.append(pa.field(ROW, pa.int64())), batches())

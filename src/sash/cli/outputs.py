@@ -58,6 +58,9 @@ def _csv_column(column: pa.Array) -> pa.Array:
         written = _as_json(written)
     elif pa.types.is_dictionary(written.type):
         written = written.dictionary_decode()
+    if pa.types.is_duration(written.type):  # in seconds, as in JSON: the text of a number has no unit
+        ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[written.type.unit]
+        written = pc.divide(written.cast(pa.int64()).cast(pa.float64(), safe=False), float(ticks))
     texts = written.cast(pa.large_string())
     if not (is_string and (pa.types.is_string(written.type) or pa.types.is_large_string(written.type))):
         return texts

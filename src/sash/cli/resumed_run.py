@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,13 @@ import pyarrow as pa
 import typer
 
 from sash.cli.display import RowProgress
-from sash.cli.inputs import DUCKDB_READERS, STDIN, Input, find_files, format_of, from_files, named_format
-from sash.cli.local_run import SORT_SHARE, LocalRun, RunOptions, is_in_order, sorted_rows, temporary_folder
+from sash.cli.inputs import DUCKDB_READERS, ENDINGS, STDIN, Input, find_files, format_of, from_files, named_format
+from sash.cli.local_run import SORT_SHARE, LocalRun, RunOptions, is_in_order, temporary_folder
 from sash.cli.outputs import output_format, write_results
 from sash.cli.text_query import TextQuery, input_of, query_of_argument
+from sash.engine.bad_times import with_usable_times
 from sash.state.resume_file import ResumeFile
+from sash.workers.sorted_reader import sorted_reader
 
 RESULTS = re.compile(r"run-(\d+)\.\w+")
 DIGITS = 6
@@ -64,7 +66,8 @@ def run_resumed(options: RunOptions, path: str) -> None:
     file_format = output_format("results.parquet", options.output_format)
     assert options.target is not None
     assert file_format is not None
-    query = query_of_argument(options.text, options.time, options.lateness, options.time_format)
+    drop = options.on_bad_time == "drop"
+    query = query_of_argument(options.text, options.time, options.lateness, options.time_format, drop_bad_times=drop)
     if not isinstance(query, TextQuery) or not query.is_one_query:
         raise ValueError(
             "--resume continues one query: a SELECT over one table, whose windows with OVER have the same PARTITION BY and ORDER BY."
@@ -99,6 +102,11 @@ def check_options(options: RunOptions) -> None:
     if Path(str(options.target)).is_file():
         raise ValueError(
             f"--resume writes a file of results for each run, but -o {options.target} is a file. Name a folder."
+        )
+    if not Path(str(options.target)).exists() and Path(str(options.target)).suffix in ENDINGS:
+        raise ValueError(
+            f"--resume writes a file of results for each run, but -o {options.target} looks like a file. Name a folder; --output-format sets "
+            "the format of its files."
         )
     if options.source == STDIN:
         raise ValueError("--resume reads the new files of a folder. Name it with -i.")
@@ -246,8 +254,10 @@ class ResumedRun(LocalRun):
         rows = source.open(self.columns)
         if sorts:
             unsorted = self.progress.count("sorting", rows, total)
-            order = [str(name) for name in (declared.time, *declared.order_by)]
-            rows = sorted_rows(unsorted, order, SORT_SHARE * options.bytes, self.temporary)
+            if options.on_bad_time == "drop":
+                unsorted = with_usable_times(unsorted, str(declared.time))
+            by_time = replace(declared, by=())  # all keys go on from the states that they have
+            rows = sorted_reader(unsorted, by_time, SORT_SHARE * options.bytes, str(self.temporary))
         counted = self.progress.count("computing", rows, total)
         read: pa.RecordBatchReader = self.query.run(
             counted, resume=self.file, threads=options.threads, on_bad_time=options.on_bad_time

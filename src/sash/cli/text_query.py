@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sash.backends.arrow import ArrowStream, ArrowTable
 from sash.backends.sql_engines import DuckdbEngine, Engine
-from sash.cli.inputs import STDIN, Input, file_input_of, open_input
+from sash.cli.inputs import ENDINGS, STDIN, Input, file_input_of, open_input
 from sash.cli.text_times import with_query_times
 from sash.durations import Duration, read_duration
 from sash.engine.query_sql import FileInput
@@ -54,7 +54,12 @@ def read_lateness(text: str) -> Duration:
 
 
 def query_of_argument(
-    argument: str, time: str | None = None, lateness: str | None = None, time_format: str | None = None
+    argument: str,
+    time: str | None = None,
+    lateness: str | None = None,
+    time_format: str | None = None,
+    *,
+    drop_bad_times: bool = False,
 ) -> TextQuery | LastSelect:
     """Return the query of an argument, which is a text or names a file that holds it."""
     require_sqlglot()
@@ -63,6 +68,7 @@ def query_of_argument(
     text = read_text(argument)
     query = (TextQuery if is_one_select(text, time) else LastSelect)(text, time, lateness)
     query.time_format = time_format
+    query.drop_bad_times = drop_bad_times
     return query
 
 
@@ -74,6 +80,8 @@ class OverRows(SqlQuery):
     lateness: Duration | None = None
     time_format: str | None = None
     """The format of times that are text; None to find it."""
+    drop_bad_times: bool = False
+    """Whether times that do not fit the format are null, rather than an error."""
 
     def over_windows(self, data: Any) -> Query:
         """Return the query over the windows alone, for data of any kind."""
@@ -97,7 +105,9 @@ class OverRows(SqlQuery):
             return list(schema.names)
         times = [] if statement.time is not None else ArrowTable().time_columns(schema.empty_table())
         text = f"{self._text} {statement.time or ''}".lower()
-        return [name for name in schema.names if name.lower() in text or name in times]
+        return [
+            name for name in schema.names if name.lower().replace('"', '""') in text or name in times or "`" in name
+        ]
 
     def _queries_of(self, statement: Statement, quote: str, zone: str | None = None) -> list[Query]:
         queries = super()._queries_of(statement, quote, zone)
@@ -132,7 +142,7 @@ class TextQuery(OverRows):
 
     def with_times(self, opened: Input) -> Input:
         """Return rows whose times that are text are read as times."""
-        return with_query_times(opened, self._statement('"'), self.time_format)
+        return with_query_times(opened, self._statement('"'), self.time_format, drop=self.drop_bad_times)
 
     def finish(self, results: Any) -> Any:
         """Return the results of the text, of those of its windows: the same."""
@@ -176,7 +186,7 @@ class LastSelect(OverRows, InnerQuery):
         size = self.engine.bytes
         schema = self.nested.by_engine(self.engine.database.schema, text)
         opened = Input("the query", schema, read, None, lambda _: float(size))
-        return with_query_times(opened, self._statement('"'), self.time_format)
+        return with_query_times(opened, self._statement('"'), self.time_format, drop=self.drop_bad_times)
 
     def plans(self, source: str | None, input_format: str | None, temporary: Path) -> list[Explanation]:
         """Return the plan of each SELECT with windows, for the types of the inputs if there are any."""
@@ -220,6 +230,9 @@ def input_of(query: OverRows, source: str | None) -> str:
     path = source if source is not None else query.path
     if path is None:
         advice = "Name it with -i data.parquet, or in the text: FROM 'data.parquet'. For a pipe, use -i -."
+        table = query._statement('"').table  # noqa: SLF001 — a part of the query
+        if ENDINGS.keys() & {Path(table).suffix.lower()}:
+            advice = f"A file is in single quotes: FROM '{table}'."
         raise ValueError(f"There is no input. {advice}")
     return path
 

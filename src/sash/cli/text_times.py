@@ -7,6 +7,7 @@ values ──► formats that fit a sample ──► those that fit all values �
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -19,16 +20,22 @@ from sash.backends.arrow import ArrowTable
 from sash.cli.inputs import Input, connect_duckdb
 from sash.columns.column_types import column_type
 from sash.engine.select_sql import first_line
+from sash.engine.text_types import IS_FINE
 from sash.hints import list_names
 from sash.language.source_text import quoted
 
 ISO = "ISO 8601"
 DATES = (
     *("%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y%m%d", "%d/%m/%y", "%m/%d/%y"),
+    *("%d-%m-%y", "%m-%d-%y", "%y-%m-%d", "%d.%m.%y"),
     *("%b %d %Y", "%b %d, %Y", "%d %b %Y", "%d-%b-%Y", "%B %d %Y", "%B %d, %Y", "%d %B %Y", "%a, %d %b %Y", "%Y-%m-%d"),
 )
-CLOCKS = ("", "%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%H:%M %z", "%H:%M:%S %z", "%H:%M:%S%z")
-FORMATS = (ISO, *(f"{date}{' ' if clock else ''}{clock}" for date, clock in product(DATES, CLOCKS)))
+CLOCKS = (
+    *("", "%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p"),
+    *("%H:%M %z", "%H:%M:%S %z", "%H:%M:%S%z", "%H:%M:%S %Z"),
+)
+OF_LOGS = ("%Y-%m-%d %H:%M:%S,%g", "%d/%b/%Y:%H:%M:%S %z", "%Y%m%dT%H%M%S")
+FORMATS = (ISO, *OF_LOGS, *(f"{date}{' ' if clock else ''}{clock}" for date, clock in product(DATES, CLOCKS)))
 """The formats that are tried, as in `strptime`; an hour may follow a date after a space."""
 UNITS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 """Formats of numbers: the time since 1970."""
@@ -40,10 +47,10 @@ OFFSET = r"(?i)(Z|[+-]\d\d(:?\d\d)?)$"
 EXAMPLES = "such as '%d/%m/%Y %H:%M', '%m/%d/%Y %I:%M %p' or epoch_ms"
 
 
-def with_times(source: Input, column: str, time_format: str | None) -> Input:
+def with_times(source: Input, column: str, time_format: str | None, *, drop: bool = False) -> Input:
     """Return an input whose column holds times: as they are, in a format, or in the only format that fits.
 
-    Raise ValueError if the format does not fit, or if several formats or none fit.
+    Raise ValueError if the format does not fit, or if several formats or none fit. If `drop`, values that do not fit are null.
     """
     if column not in source.schema.names:
         return source
@@ -56,26 +63,36 @@ def with_times(source: Input, column: str, time_format: str | None) -> Input:
         if time_format is None:
             raise ValueError(f"Column {column!r} of a pipe is text. Name its format with --time-format, {EXAMPLES}.")
     elif time_format is None:
-        time_format = values.only_format()
-    elif (bad := values.first_bad(time_format)) is not None:
+        time_format = values.only_format(drop=drop)
+    elif (bad := values.first_bad(time_format)) is not None and not (drop and values.most_fit(time_format)):
         raise ValueError(
             f"--time-format {time_format!r} does not fit column {column!r} of {source.name!r}: row {bad[0]} has {bad[1]!r}. "
-            f"Use a format of strptime, {EXAMPLES}."
+            f"Use a format of strptime, {EXAMPLES}, or --on-bad-time drop if most values fit."
         )
     return _converted(source, column, values.expression(time_format))
 
 
-def with_query_times(source: Input, statement: Any, time_format: str | None) -> Input:
-    """Return an input whose time column holds times, if a query needs them. Raise ValueError if it is text that could be any of several."""
+def fits(source: Input, column: str, time_format: str) -> bool:
+    """Return whether a format fits a column of text or numbers."""
+    return column in source.schema.names and TextColumn(source, column).first_bad(time_format) is None
+
+
+def with_query_times(source: Input, statement: Any, time_format: str | None, *, drop: bool = False) -> Input:
+    """Return an input whose time column holds times, if a query needs them. Raise ValueError if no column has them, or several columns of text."""
     if statement.time is not None:
-        return with_times(source, statement.time, time_format)
+        return with_times(source, statement.time, time_format, drop=drop)
     if not statement.needs_time or source.once or ArrowTable().time_columns(source.schema.empty_table()):
         return source
     texts = text_columns(source)
     if len(texts) > 1:
         problem = f"The columns {list_names(texts)} are text that looks like times"
         raise ValueError(f"{problem}, and the query does not name one. Name it with --time.")
-    return with_times(source, texts[0], time_format) if texts else source
+    if not texts:
+        problem = f"No column of {source.name!r} holds times: it has {list_names(source.schema.names)}. Name the column"
+        raise ValueError(
+            f"{problem}, as in [RANGE 1 HOUR ON ts] or with --time ts, and its format with --time-format, {EXAMPLES}."
+        )
+    return with_times(source, texts[0], time_format, drop=drop)
 
 
 def text_columns(source: Input) -> list[str]:
@@ -95,24 +112,32 @@ class TextColumn:
         """Return SQL for the times; null where a value does not fit."""
         value = f"nullif(trim({quoted(self.column)}::VARCHAR), '')"
         if time_format in UNITS:
-            scaled = {"s": f"({value}::BIGINT * 1000000)", "ms": f"({value}::BIGINT * 1000)"}.get(UNITS[time_format])
-            return (
-                f"make_timestamp_ns({value}::BIGINT)"
-                if UNITS[time_format] == "ns"
-                else f"make_timestamp({scaled or f'{value}::BIGINT'})"
+            unit = UNITS[time_format]
+            ticks = {"s": 1_000_000, "ms": 1000}.get(unit, 1)
+            count = (
+                f"TRY_CAST(round(TRY_CAST({value} AS DECIMAL(38, 9)) * {ticks}) AS BIGINT)"  # 1.5 is no whole second
             )
+            return f"make_timestamp{'_ns' * (unit == 'ns')}({count})"
         if time_format == ISO:
             has_offset = self._has_offset
-            kind = "TIMESTAMPTZ" if has_offset else "TIMESTAMP"
+            kind = "TIMESTAMPTZ" if has_offset else "TIMESTAMP_NS" if self._is_fine else "TIMESTAMP"
             matches = f"regexp_matches({value}, '^\\d{{4}}-\\d\\d')"
             if has_offset:
                 matches += f" AND regexp_matches({value}, {quoted(OFFSET, chr(39))})"
             return f"CASE WHEN {matches} THEN TRY_CAST({value} AS {kind}) END"
-        return f"try_strptime({value}, {quoted(time_format, chr(39))})"
+        parsed = f"try_strptime({value}, {quoted(time_format, chr(39))})"
+        if "%Y" not in time_format:
+            return parsed
+        return f"CASE WHEN regexp_matches({value}, '\\d{{4}}') THEN {parsed} END"  # DuckDB reads 25 as a year of the Romans
 
     @cached_property
     def _has_offset(self) -> bool:
         return self.first("contains(x, ':') AND regexp_matches(x, $1)", OFFSET) is not None
+
+    @cached_property
+    def _is_fine(self) -> bool:
+        """Whether the times have nanoseconds."""
+        return self.first("regexp_matches(x, $1)", IS_FINE) is not None
 
     def fits(self) -> tuple[float, list[str]]:
         """Return the share of the first values that the best formats fit, and these formats."""
@@ -128,10 +153,28 @@ class TextColumn:
         best = [each for each, count in zip(formats, fitting, strict=True) if count == most > 0]
         return most / len(values), best
 
-    def only_format(self) -> str:
-        """Return the format that fits all values. Raise ValueError if there is none, or if several fit and differ."""
+    def most_fit(self, time_format: str) -> bool:
+        """Return whether a format fits most values."""
+        return self._counts([time_format])[0] > 0
+
+    def _counts(self, formats: Sequence[str]) -> list[int]:
+        """Return how many values fit formats, less those that do not."""
+        self.database.register("every", self._reader())
+        counts = ", ".join(
+            f"2 * count({self.expression(each)}) - count(nullif(trim({quoted(self.column)}::VARCHAR), ''))"
+            for each in formats
+        )
+        (counted,) = self.database.execute(f"SELECT {counts} FROM every").fetchall()  # noqa: S608 — quoted names
+        return list(map(int, counted))
+
+    def only_format(self, *, drop: bool = False) -> str:
+        """Return the format that fits all values, or most if others are dropped. Raise ValueError if there is none, or if several fit and differ."""
         share, fitting = self.fits()
-        left = [each for each in fitting if share == 1 and self.first_bad(each) is None]
+        if drop and fitting:
+            counts = self._counts(fitting)
+            left = [each for each, count in zip(fitting, counts, strict=True) if count == max(counts) > 0]
+        else:
+            left = [each for each in fitting if share == 1 and self.first_bad(each) is None]
         if not left:
             raise self._misfit(fitting)
         first, *others = left
@@ -174,7 +217,8 @@ class TextColumn:
         bad = self.first_bad(fitting[0])
         assert bad is not None
         return ValueError(
-            f"{problem}: rows fit {fitting[0]!r}, but row {bad[0]} has {bad[1]!r}. Correct the value, or name the format with --time-format."
+            f"{problem}: rows fit {fitting[0]!r}, but row {bad[0]} has {bad[1]!r}. Correct the value, name the format with --time-format, or "
+            "drop such rows with --on-bad-time drop."
         )
 
     def _reader(self) -> pa.RecordBatchReader:
@@ -200,7 +244,7 @@ def _has_its_marks(time_format: str, value: str) -> bool:
     if time_format == ISO:
         return value[:4].isdigit()
     named = any(word in time_format for word in ("%b", "%B", "%a"))
-    has_letters = any(letter.isalpha() for letter in value.upper().replace("AM", "").replace("PM", "").replace("Z", ""))
+    has_letters = any(letter.isalpha() for letter in re.sub("AM|PM|Z|T", "", value.upper()))
     return (
         named == has_letters
         and all((mark in time_format) == (mark in value) for mark in "/,")

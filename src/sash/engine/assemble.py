@@ -118,13 +118,24 @@ def join_rows(sections: Sequence[Any]) -> Any:
 
 
 def with_input_rows(
-    prepared: Prepared, block: RowBlock, span: Span, evaluated: Evaluated, rows: pa.Table | None = None
+    prepared: Prepared,
+    block: RowBlock,
+    span: Span,
+    evaluated: Evaluated,
+    rows: pa.Table | None = None,
+    *,
+    by_keys: bool = False,
 ) -> pa.Table:
-    """Return the rows that a span emits, each beside its results: in order of time, or else in input order.
+    """Return the rows that a span emits, each beside its results: by key and time, or in order of time, or else in input order.
 
     `rows` are the input rows with all their columns, if the block has only those that the query reads.
     """
     fresh = runs_of(block.firsts[:-1] + span.done, block.firsts[:-1] + span.final)
+    if by_keys:
+        table = (block.table if rows is None else rows).take(as_arrow(block.source_rows(fresh)))
+        for name, column in row_columns(prepared, evaluated).items():
+            table = table.append_column(name, column)
+        return table
     order = block.times[fresh] if len(block.times) else block.source_rows(fresh)
     positions = np.argsort(order, kind="stable")
     table = (block.table if rows is None else rows).take(as_arrow(block.source_rows(fresh[positions])))

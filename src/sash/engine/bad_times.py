@@ -13,6 +13,8 @@ from sash.windows.base import Flags
 
 FAR = 1 << 61
 """Ticks before or after the epoch beyond which windows might not fit 64 bits."""
+FAR_NANOSECONDS = (1 << 62) - (1 << 59)
+"""The same for nanoseconds, which would end in 2043: 1843 to 2097, so that differences of times, and windows of nine years, fit 64 bits."""
 
 
 class BadTimesWarning(UserWarning):
@@ -31,7 +33,8 @@ def usable(column: pa.ChunkedArray) -> Flags:
     elif array.type == pa.uint64():
         array = array.cast(pa.int64(), safe=False)  # too large ones become negative, and are in FAR
     ticks = as_numpy(array.cast(pa.int64()))  # with NumPy: a comparison with a number in Arrow would import pandas
-    has: Flags = (ticks < FAR) & (ticks > -FAR)
+    far = FAR_NANOSECONDS if getattr(array.type, "unit", "") == "ns" else FAR
+    has: Flags = (ticks < far) & (ticks > -far)
     return has & as_numpy(array.is_valid()) if array.null_count else has
 
 

@@ -131,7 +131,7 @@ def _how_to_cast(column: str, group: str) -> str:
         return "Cast it to numbers."
     name = column if column.isidentifier() else f'"{column}"'
     text, comma = f"CAST({name} AS DOUBLE)", f"CAST(replace({name}, ',', '.') AS DOUBLE)"
-    return f"Cast it, in SQL or in sash.expr(…): {text}, or {comma} if it has decimal commas."
+    return f"Cast it, in SQL or in sash.expr(…): {text}, TRY_{text} if some values are no numbers, or {comma} if it has decimal commas."
 
 
 def _check_ordered(dtype: pa.DataType, label: str, column: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.columns.intervals import DURATION, INTERVAL, without_intervals
 from sash.columns.read_column import readable
 from sash.engine.select_sql import (
     READERS,
@@ -25,9 +26,9 @@ from sash.engine.select_sql import (
     format_of,
     register_rows,
     set_zone,
-    with_text_dates,
     zone_of,
 )
+from sash.engine.text_types import with_checked_types
 
 READ_BATCH = 1 << 17
 TABLE_FUNCTIONS = ("unnest", "range", "generate_series", "repeat", "json_each", "json_tree")
@@ -110,7 +111,9 @@ class Database:
         database.tables.update(files)
         for name, file_input in files.items():
             try:
-                reading = with_text_dates(connection, file_input.reader.format(files=f"[{_listed(file_input)}]"))
+                reading = with_checked_types(
+                    connection, file_input.reader.format(files=f"[{_listed(file_input)}]"), file_input.files
+                )
                 connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {reading}")  # noqa: S608 — quoted names
             except duckdb_module().Error as error:
                 raise ValueError(f"Cannot read {file_input.path!r}: {first_line(error)}") from error
@@ -208,6 +211,8 @@ class Database:
         """
         if is_wide:
             return column.with_type(pa.int64())
+        if column.type == INTERVAL:
+            return column.with_type(DURATION)
         if not pa.types.is_timestamp(column.type):
             return column
         if column.type.unit == "us" and self.fine and column.name not in self.micro:
@@ -245,7 +250,7 @@ def engine_error(error: Exception, lines_before: int = 0) -> EngineError:
 
 def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
     try:
-        return table.cast(schema)
+        return without_intervals(table).cast(schema)
     except pa.ArrowInvalid as error:
         problem = "A sum of integers does not fit into 64 bits."
         raise OverflowError(f"{problem} Cast to a float: sum(x::DOUBLE).") from error

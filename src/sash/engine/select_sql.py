@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -18,7 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.columns.intervals import without_intervals
 from sash.columns.read_column import readable
+from sash.engine.text_types import with_checked_types
 from sash.expressions import Expression, Order, Selection, in_case
 from sash.hints import list_names
 
@@ -39,6 +40,7 @@ OF_SETTINGS = frozenset({
 })  # fmt: skip
 """Functions of DuckDB that read its settings, or write its log."""
 SEVERAL = "it is not one expression. Use one for each input of an aggregate."
+NOT_UTF_8 = "it is not in UTF-8. Convert it: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv, or -f UTF-16"
 MOST_THREADS = 4
 READERS = {".parquet": "read_parquet", **dict.fromkeys((".csv", ".tsv"), "read_csv")}
 PACKED = (".gz", ".zst")
@@ -123,9 +125,13 @@ def _select(cursor: Any, expressions: Sequence[Expression], casts: list[str]) ->
     texts = [f"(\n{expression.text}\n){cast}" for expression, cast in zip(expressions, casts, strict=True)]
     shown = ", ".join(f'{text} AS "{number}"' for number, text in enumerate(texts))
     try:
-        return cursor.sql(f"SELECT {shown} FROM {ROWS}").to_arrow_table()  # noqa: S608 — parsed and bound before
+        selected = cursor.sql(f"SELECT {shown} FROM {ROWS}").to_arrow_table()  # noqa: S608 — parsed and bound before
     except duckdb_module().Error as error:
         raise ValueError(f"{', '.join(map(repr, expressions))}: {first_line(error)}") from error
+    try:
+        return without_intervals(selected)
+    except ValueError as error:
+        raise ValueError(f"{', '.join(map(repr, expressions))}: {str(error).partition(' is ')[2]}") from error
 
 
 def _bind(cursor: Any, expression: Expression, names: list[str]) -> None:
@@ -157,6 +163,11 @@ def first_line(error: Exception) -> str:
     """Return the problem that an error of DuckDB names."""
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     problem = lines[0].partition("Error: ")[2] or lines[0]
+    if problem.startswith("CSV Error on Line"):
+        if "not utf-8" in str(error):
+            return NOT_UTF_8
+        details = [line for line in lines[1:3] if not line.startswith("Possible")]
+        problem = ". ".join([problem, *details])
     return problem.split("\tCandidate")[0].strip()
 
 
@@ -341,44 +352,23 @@ def format_of(path: str, formats: Mapping[str, str]) -> str:
     return formats[ending]
 
 
-def with_text_dates(connection: Any, reader: str) -> str:
-    """Return the call that reads files, with text for dates whose day and month DuckDB has guessed.
-
-    DuckDB reads 03/04/2025 as 3 April. It is right if another value of the column has a day above 12. `reader` is a call in SQL.
-    """
-    if not reader.startswith("read_csv("):
-        return reader
-    arguments = reader.removeprefix("read_csv(").removesuffix(")")
-    first = re.search(r"'(?:[^']|'')*'", arguments)
-    assert first is not None
-    options = ", delim = '\\t'" if "delim=" in arguments else ""
-    try:
-        query = f"SELECT DateFormat, TimestampFormat, Columns FROM sniff_csv({first.group()}{options})"  # noqa: S608 — quoted names
-        sniffed = connection.execute(query)
-        date, timestamp, columns = sniffed.fetchall()[0]
-        formats = {"DATE": date, "TIMESTAMP": timestamp}
-        found = {str(each["name"]): formats.get(str(each["type"])) or "" for each in columns}
-        guessed = {column: given for column, given in found.items() if given[:2] in ("%d", "%m")}
-        texts = [column for column, given in guessed.items() if not _is_certain(connection, arguments, column, given)]
-    except duckdb_module().Error:
-        return reader  # the reader itself says what is wrong
-    if not texts:
-        return reader
-    types = ", ".join(f"{_literal(column)}: 'VARCHAR'" for column in texts)
-    return f"read_csv({arguments}, types={{{types}}})"
-
-
-def _is_certain(connection: Any, arguments: str, column: str, given: str) -> bool:
-    """Return whether a value of a column does not fit its format with day and month swapped."""
-    swapped = given.replace("%d", "%_").replace("%m", "%d").replace("%_", "%m")
-    name = '"' + column.replace('"', '""') + '"'
-    reading = f"read_csv({arguments}, types={{{_literal(column)}: 'VARCHAR'}})"
-    query = f"SELECT 1 FROM {reading} WHERE {name} IS NOT NULL AND try_strptime({name}, {_literal(swapped)}) IS NULL LIMIT 1"  # noqa: S608 — quoted
-    return bool(connection.execute(query).fetchall())
-
-
 def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def _zoned_parquet(files: list[str]) -> pa.Table | None:
+    """Return the rows of Parquet files if their times have a zone, which DuckDB loses, with the nanoseconds; None for others."""
+    if not files:
+        return None
+    from pyarrow import dataset, parquet  # noqa: PLC0415 — only for Parquet
+
+    try:
+        types = parquet.read_schema(files[0]).types
+        if not any(pa.types.is_timestamp(dtype) and dtype.tz is not None for dtype in types):
+            return None
+        return dataset.dataset(files, format="parquet", partitioning="hive").to_table()
+    except (OSError, pa.ArrowException):
+        return None  # DuckDB says what is wrong
 
 
 def read_files(path: str) -> pa.Table:
@@ -386,7 +376,12 @@ def read_files(path: str) -> pa.Table:
     duckdb = duckdb_module()
     with duckdb.connect() as connection:
         try:
-            reader = with_text_dates(connection, f"{format_of(path, READERS)}({_literal(path)})")
+            if format_of(path, READERS) == "read_parquet":
+                found = connection.execute("SELECT file FROM glob(?)", [path]).fetchall()
+                zoned = _zoned_parquet([str(file) for (file,) in found])
+                if zoned is not None:
+                    return zoned
+            reader = with_checked_types(connection, f"{format_of(path, READERS)}({_literal(path)})", [path])
             return connection.sql(f"SELECT * FROM {reader}").to_arrow_table()  # noqa: S608 — quoted names
         except duckdb.IOException as error:
             raise FileNotFoundError(f"Cannot read {path!r}: {first_line(error)}") from error

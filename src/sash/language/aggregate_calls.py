@@ -76,6 +76,8 @@ def build(source: SourceText, node: Any, *, is_cql: bool = False) -> Aggregate[A
         fail(wrong, "Aggregates skip nulls. Leave RESPECT NULLS out.")
     if names.is_one_of(function.name, ["percentile_cont"]) and function is node:
         fail(function, f"{function.name} needs WITHIN GROUP (ORDER BY column).")
+    if names.is_one_of(function.name, names.OF_CONDITION):
+        return _count_if(source, function, arguments, options)
     if names.is_swapped(function.name, is_cql=is_cql):
         arguments = [*reversed(arguments[:2]), *arguments[2:]]
     return _call(source, function, arguments, options, is_cql=is_cql)
@@ -90,6 +92,16 @@ def where_of(source: SourceText, call: Any) -> dict[str, Any]:
             return {"where": Expression(source.of(call.expression.this))}
         call = call.this
     return {}
+
+
+def _count_if(source: SourceText, function: Any, arguments: list[Any], options: dict[str, Any]) -> Aggregate[Any]:
+    """Return the number of rows that meet the condition in parentheses: null if it is never true or false, as in DuckDB."""
+    if len(arguments) != 1 or isinstance(arguments[0], exp.Distinct | exp.Star):
+        fail(function, f"{function.name} takes a condition, as in {function.name}(load > 5).")
+    condition = input_of(source, arguments[0])
+    text = source.quoted(condition) if isinstance(condition, str) else condition.text
+    with errors_at(function):
+        return BUILT_IN["sum"](Expression(f"CAST(({text}) AS BIGINT)"), **options)
 
 
 def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
@@ -189,6 +201,8 @@ def literal(node: Any) -> Any:
         return -number(node.this.name)
     if isinstance(node, exp.Boolean):
         return bool(node.this)
+    if isinstance(node, exp.Order):
+        fail(node, "Rows are in the order of time. Leave ORDER BY out.")
     is_list = isinstance(node, exp.Anonymous) and node.name.lower() in ("array", "list_value")
     if not is_list and not isinstance(node, exp.Array):
         fail(node, "Expected a number, a string, or a list of them.")

@@ -27,6 +27,8 @@ SYNONYMS = {
     "kurtosis_pop": "kurtosis",
     **dict.fromkeys(("approx_percentile", "percentile_approx"), "approx_quantile"),
     "approx_distinct": "approx_count_distinct",
+    "earliest_by_offset": "first",
+    "latest_by_offset": "last",
     "regr_slope": "slope",
     "regr_intercept": "intercept",
     "regr_r2": "r_squared",
@@ -40,6 +42,8 @@ KEEP_NULLS = {"first_value": "first", "last_value": "last", "array_agg": "collec
 """Functions of SQL that include nulls, which aggregates of Sash skip."""
 WITHIN_GROUP = {"percentile_cont": "quantile", "median": "median", "mode": "mode"}
 """Aggregates over `WITHIN GROUP (ORDER BY column)`."""
+OF_CONDITION = {"count_if": "sum"}
+"""Functions of a condition, and the aggregate of its 0 and 1."""
 OTHER_NAMES = SYNONYMS | SWAPPED | WITHIN_GROUP | KEEP_NULLS
 """The built-in aggregate of each other name."""
 OF_ROWS = {"row_number": "", "lag": "x", "lead": "x", "nth_value": "x, 2"}
@@ -59,7 +63,9 @@ def plain(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-BY_NAME = {plain(name): built_in for name, built_in in ({name: name for name in BUILT_IN} | OTHER_NAMES).items()}
+BY_NAME = {
+    plain(name): built_in for name, built_in in ({name: name for name in BUILT_IN} | OTHER_NAMES | OF_CONDITION).items()
+}
 """The built-in aggregate of each name."""
 
 
@@ -100,5 +106,5 @@ def unknown(name: str) -> str:
     if is_one_of(name, NO_AGGREGATES):
         own = f"in a SELECT of its own: SELECT *, {name.lower()}(…) OVER (…) FROM t"  # noqa: S608 — a message
         return f"Sash does not evaluate {name}. Let DuckDB or Spark do so {own}."
-    known = [*BUILT_IN, *OTHER_NAMES, *(aggregate.name for aggregate in REGISTERED.values())]
+    known = [*BUILT_IN, *OTHER_NAMES, *OF_CONDITION, *(aggregate.name for aggregate in REGISTERED.values())]
     return f"There is no aggregate {name}.{did_you_mean(name, known)}"

@@ -77,12 +77,13 @@ class AroundText:
     def __post_init__(self) -> None:
         """Find the SELECTs. Raise SqlError if none has windows that Sash evaluates, or if one cannot be run."""
         self.tokens, self.tree = _read(self.text)
+        self._check_tables()
         tables = sorted(self.tree.tables(), key=lambda table: table.table[0], reverse=True)
         named = {(table.name, self._is_path(table)): table.table for table in tables}
         self.inputs = [NamedInput(name, path, self._place(span)) for (name, path), span in reversed(named.items())]
         self.windowed = [self._windowed(select) for select in self.tree.selects if self._is_ours(select)]
         if not self.windowed:  # otherwise the engine truncates times, and numbers rows, around the windows
-            others = [s for s in self.tree.selects if self._groups_by(s, TRUNCATING) or self._is_ours(s, NOTHING)]
+            others = [s for s in self.tree.selects if self._truncates(s) or self._is_ours(s, NOTHING)]
             self.windowed = [self._windowed(select) for select in others]
         if not self.windowed:
             self._fail_without_windows()
@@ -201,6 +202,15 @@ class AroundText:
         calls = (place for place in places if self.tokens[place + 1].token_type is TokenType.L_PAREN)
         return any(self.tokens[place].text.lower() in names for place in calls)
 
+    def _truncates(self, select: Select) -> bool:
+        """Return whether a SELECT groups by `date_trunc` or the like, which GROUP BY may name by its position or its alias."""
+        begin = select.clauses.get("group", (0, 0))[0]
+        places = (place for place in select.group.direct if select.span[0] <= place < select.span[1] - 1)
+        return bool(begin) and any(
+            self.tokens[place].text.lower() in TRUNCATING and self.tokens[place + 1].token_type is TokenType.L_PAREN
+            for place in places
+        )
+
     def _over(self, select: Select) -> list[Span]:
         """Return the calls with OVER in a SELECT, and not in others that it contains."""
         inner = [other.span for other in self.tree.selects if other is not select and _within(other.span, select.span)]
@@ -242,6 +252,13 @@ class AroundText:
         except SqlError as error:
             return error
         return None
+
+    def _check_tables(self) -> None:
+        for select in self.tree.selects:
+            if "from" in select.clauses and not select.references:
+                begin, _ = select.clauses["from"]
+                problem = "FROM must name a table, or a file as in FROM 'data.parquet'."
+                raise SqlError(problem, self.text, *self._place((begin - 1, begin)))
 
     def _windowed(self, select: Select) -> WindowedSelect:
         begin, end = select.clauses.get("from", (select.span[1], select.span[1]))

@@ -97,6 +97,11 @@ def column_name(node: Any) -> str:
     return str(node.name)
 
 
+def _are_words(*tokens_in_turn: Any) -> bool:
+    """Return whether tokens are words, which may be one name with a space."""
+    return all(token.text.isidentifier() and token.text.upper() not in STRUCTURAL for token in tokens_in_turn)
+
+
 class WindowSql(Dialect):
     """SQL with windows."""
 
@@ -130,8 +135,16 @@ class WindowSql(Dialect):
         def raise_error(self, message: str, token: Any = None, *_: Any, **__: Any) -> None:
             """Raise PlacedError."""
             at = token or self._curr or self._prev
+            before = self._tokens[self._index - 1] if at is self._curr and self._index else None
             problem = "Expected a name or an expression" if "<class" in message else message.rstrip(".")
+            if at is not None and before is not None and "Unexpected token" in message:
+                problem = f"{at.text} is not expected here"
+            if at is not None and before is not None and message.startswith("Expecting )") and _are_words(before, at):
+                problem = f'Expecting ). A name with a space needs quotes, as in "{before.text} {at.text}"'
+                raise PlacedError(problem, before.start, at.end + 1)
             is_keyword = at is not None and at.text.isidentifier() and at.token_type not in NAME_TOKENS
+            if "not expected" in problem and not is_keyword:
+                problem += ". A comma may be missing before it"
             if is_keyword and at.text.upper() not in STRUCTURAL:
                 problem = f'{problem}. {at.text} is a keyword: a column of this name needs quotes, as in "{at.text}"'
             raise PlacedError(problem, *((at.start, at.end + 1) if at else (0, 0)))

@@ -21,7 +21,7 @@ from sash.durations import read_duration
 from sash.expressions import Expression
 from sash.language.aggregate_calls import literal
 from sash.language.clause import Clause, Length, length_of
-from sash.language.grammar import column_name
+from sash.language.grammar import column_name, is_name
 from sash.language.source_text import SourceText
 from sash.language.sql_error import errors_at, fail
 from sash.windows import Window
@@ -76,7 +76,7 @@ def time_bucket(node: Any, width: Length, offset: Length = None) -> Window:
                 node,
                 "Buckets of months count from January 2000. Use a number of months that divides 360, without an offset.",
             )
-        return windows.tumbling(width)
+        return windows.tumbling(width, tz="UTC")  # in every zone, as those of days
     if not length.is_time:
         fail(
             node,
@@ -169,6 +169,16 @@ def of_group_function(node: exp.Anonymous) -> Clause:
         fail(node, f"{node.name} needs the time column, as in {function.usage}.")
     arguments = list(node.expressions)
     time = arguments.pop(function.time)
+    if name in TRUNCATING and not is_name(time):
+        fail(time, f"{node.name} takes a column. Compute the time in a subquery: FROM (SELECT *, … AS t FROM …).")  # noqa: S608 — a message
+    for one in arguments:
+        if name == "date_trunc" and not (isinstance(one, exp.Literal) and one.is_string):
+            fail(one, "date_trunc takes a unit in quotes, then the time, as in date_trunc('hour', ts).")
+        if isinstance(one, exp.Cast):  # TIMESTAMP '2025-01-01'
+            fail(
+                one,
+                f"{node.name} takes an offset, not an origin, as in time_bucket(INTERVAL '1 day', ts, INTERVAL '6 hours').",
+            )
     lengths = [literal(one) if name == "date_trunc" else length_of(one) for one in arguments]
     with errors_at(node):
         try:

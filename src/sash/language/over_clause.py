@@ -16,7 +16,7 @@ from sqlglot import exp
 from sash import windows
 from sash.hints import did_you_mean
 from sash.language.clause import EXCLUDED, Clause, Length, length_of
-from sash.language.grammar import column_name
+from sash.language.grammar import is_name
 from sash.language.source_text import SourceText
 from sash.language.sql_error import errors_at, fail
 from sash.language.value_functions import own_frame
@@ -124,7 +124,11 @@ def _order(source: SourceText, over: Over) -> OverOrder:
         if number and nulls_first and not descending[0]:
             problem = "NULLS FIRST in a window is not supported: columns that break ties have nulls last"
             fail(ordered, f"{problem}. Leave it out, or write NULLS LAST.")
-    return OverOrder(tuple(column_name(ordered.this) for ordered in over.order), any(descending))
+        if not is_name(ordered.this):
+            computed = source.of(ordered.this)
+            problem = "ORDER BY in OVER names columns. Compute this one in a subquery"
+            fail(ordered, f"{problem}, FROM (SELECT *, {computed} AS t FROM …), and write ORDER BY t.")  # noqa: S608 — a message
+    return OverOrder(tuple(str(ordered.this.name) for ordered in over.order), any(descending))
 
 
 def _window(call: Any, over: Over, *, descending: bool) -> Window:

@@ -18,6 +18,8 @@ SELECT_PARTS = {"expressions", "from_", "where", "group", "having", "qualify", "
 TABLE_PARTS = {"this", "db", "catalog", "alias", "bracket"}
 WORDS = {"joins": "JOIN", "with_": "WITH", "kind": "AS STRUCT", "laterals": "LATERAL"}
 """The words of parts whose names differ from them."""
+WAYS = {"distinct": "Put it around the windows: SELECT DISTINCT * FROM (SELECT …)."}
+"""What to write instead of parts."""
 STREAMS = ("istream", "rstream", "dstream")
 
 
@@ -127,7 +129,8 @@ def _check_parts(select: exp.Select) -> None:
         if value and name not in SELECT_PARTS:
             word = WORDS.get(name, name.upper().strip("_"))
             node = value[0] if isinstance(value, list) else value
-            fail(node, f"{word} is not supported. A query is one SELECT over one table.")
+            way = WAYS.get(name, "A query is one SELECT over one table.")
+            fail(node, f"{word} is not supported. {way}")
 
 
 def _items(select: exp.Select) -> list[Item]:
@@ -183,8 +186,13 @@ def _count(clause: Any, word: str) -> int | None:
     """Return the number of LIMIT or OFFSET."""
     if clause is None:
         return None
-    value = clause.args.get("expression")
+    others = dict(clause.args)
+    value = others.pop("expression", None)
+    if isinstance(clause, exp.Fetch):  # FETCH FIRST 5 ROWS ONLY
+        value = others.pop("count", None)
+        options = others.pop("limit_options", None)
+        others = {} if options is None else {name: options.args.get(name) for name in ("percent", "with_ties")}
     is_plain = isinstance(value, exp.Literal) and not value.is_string and value.name.isdecimal()
-    if not is_plain or any(part for name, part in clause.args.items() if name != "expression"):
-        fail(clause, f"{word} takes a whole number.")
+    if not is_plain or any(others.values()):
+        fail(clause, f"{word} takes a whole number, as in {word} 10.")
     return int(value.name)

@@ -214,7 +214,10 @@ def _key_nodes(parts: SelectParts, clause: Clause) -> Sequence[Any]:
     source = parts.source
     if clause.of_call:
         if parts.group:
-            fail(parts.group[0], "GROUP BY does not apply to windows with OVER. Use PARTITION BY.")
+            fail(
+                parts.group[0],
+                "GROUP BY does not apply to windows with OVER. Use PARTITION BY, or group in a subquery: FROM (SELECT … GROUP BY …).",
+            )
         return clause.by or ()
     is_function = isinstance(parts.table, TableFunction)
     if is_function:
@@ -254,7 +257,7 @@ def _unaliased(parts: SelectParts, node: Any) -> Any:
 
 
 def _key(source: SourceText, node: Any) -> str | Expression:
-    if isinstance(node, exp.Literal):
-        fail(node, "Name the column of a key. Positions are not supported.")
+    if isinstance(node, exp.Literal | exp.Null):
+        fail(node, "Name the column of a key. If all rows have one key, leave PARTITION BY out.")
     check_collation(node, "keys")
     return str(node.name) if is_name(node) else Expression(source.of(node))

@@ -139,6 +139,9 @@ def read_call(source: SourceText, node: Any, *, is_cql: bool, descending: bool) 
     aggregate = build(source, node, is_cql=is_cql)
     if descending:
         _check_any_order(function, aggregate)
+    if names.is_one_of(name, names.OF_CONDITION):
+        on_spark = source.quote == SPARK_QUOTE
+        return Call((aggregate,), "count_if", (lambda columns: f"coalesce({columns[0]}, 0)") if on_spark else None)
     if source.quote == SPARK_QUOTE and names.is_one_of(name, SPARK_LISTS):
         return Call((aggregate,), result_name(aggregate), lambda columns: f"coalesce({columns[0]}, array())")
     return Call((aggregate,), result_name(aggregate))
@@ -186,6 +189,8 @@ def _values_of_frame(source: SourceText, node: Any, function: Any, *, descending
     if name in ("first", "last", "firstvalue", "lastvalue") and isinstance((arguments or [None])[-1], exp.Boolean):
         skips = skips or bool(arguments.pop().this)  # Spark's first(x, true)
     for inner in arguments:
+        if isinstance(inner, exp.Distinct) and name in map(names.plain, LISTS):
+            fail(inner, f"{function.name} has no DISTINCT here. Use collect_distinct(x), which skips nulls.")
         if isinstance(inner, exp.Distinct | exp.Star | exp.Order):
             fail(inner, f"{function.name} takes a column or an expression. Rows are in the order of time.")
     needed = {"nthvalue": 2}.get(name, 1)

@@ -29,7 +29,8 @@ KINDS: dict[str, Callable[..., Window]] = {
     "PUNCTUATED": windows.punctuated,
 }
 """The functions of the windows in a bracket. Their parameters are the options."""
-PLACES = "Use one: FROM t [RANGE 1 HOUR ON ts], TABLE(TUMBLE(…)), GROUP BY window(ts, '1 hour'), or OVER (…)."
+PLACES = "Use one: FROM t [RANGE 1 HOUR ON ts], TABLE(TUMBLE(…)), GROUP BY window(ts, '1 hour') or date_trunc('hour', ts), or OVER (…)."
+SUBQUERY = "Put the inner ones into a subquery: SELECT max(n) OVER (…) FROM (SELECT count(*) AS n FROM t [RANGE 1 HOUR ON ts])."
 
 
 def read_windows(parts: SelectParts) -> list[Clause]:
@@ -39,8 +40,8 @@ def read_windows(parts: SelectParts) -> list[Clause]:
     functions = group_functions(parts.group)
     places = [table] * (parts.bracket is not None) + [table] * isinstance(table, TableFunction) + functions + over[:1]
     if len(places) != 1:
-        problem = "windows in several places" if places else "no window"
-        fail(places[-1] if places else table, f"The query has {problem}. {PLACES}")
+        problem = f"windows in several places. {SUBQUERY}" if places else f"no window. {PLACES}"
+        fail(places[-1] if places else table, f"The query has {problem}")
     if over:
         return over_clauses(parts.source, over, parts.named_windows)
     if parts.bracket is not None:

@@ -36,6 +36,7 @@ from sash.state.key_layout import KeyLayout
 
 PLAIN = {pa.float64(): float, pa.int64(): int, pa.string(): str, pa.bool_(): bool, pa.large_string(): str}
 """The types of results that Python has, too."""
+NUMBERS = (int, float, np.number, np.bool_)
 LIMIT = 1 << 63
 
 
@@ -162,7 +163,11 @@ class FoldedPass:
         columns = [Column(np.empty(0, np.int64), NO_BITS, dtype) for dtype in types]
 
         def to_arrow(aggregate: Aggregate[Any], result: Any) -> pa.Array:
-            return results_to_arrow(np.array([result]), None, aggregate, columns)
+            if isinstance(result, NUMBERS):
+                return results_to_arrow(np.array([result]), None, aggregate, columns)
+            return interpreted_to_arrow(
+                aggregate, [result], types
+            )  # the list of a histogram: a kernel has a number for each bin
 
         self.to_arrow = to_arrow
 

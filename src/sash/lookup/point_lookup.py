@@ -157,7 +157,7 @@ class PointLookup:
         """Return the values of a column."""
         name = column.name
         if name == self.layout.time:
-            if column.as_numbers:
+            if column.as_numbers and self.time.type != pa.date64():  # its ticks are days, its numbers milliseconds
                 return list(state.times.tolist())
             values = self.time.write(state.times).cast(self.time.type)
         else:

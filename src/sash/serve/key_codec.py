@@ -56,6 +56,10 @@ class KeyCodec:
         self.schema = pa.schema([pa.field(field.name, field.type) for field in schema])
         self._encoders = [_encoder(field) for field in self.schema]
 
+    def __reduce__(self) -> tuple[type[KeyCodec], tuple[pa.Schema]]:
+        """Send the types alone to Spark's workers: encoders hold a Struct, which cannot be pickled."""
+        return KeyCodec, (self.schema,)
+
     def encode(self, rows: pa.Table | pa.RecordBatch) -> list[bytes]:
         """Return the key of each row."""
         columns = [

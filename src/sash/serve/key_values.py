@@ -77,6 +77,10 @@ def _advice(dtype: pa.DataType) -> str:
         return f"Write it as in {example}; in a URL, + is %2B."
     if pt.is_date(dtype):
         return "Write it as in 2026-03-02."
+    if pt.is_decimal(dtype):
+        return 'Write it as text, as in "1.50".'
+    if pt.is_boolean(dtype):
+        return "Write true or false."
     return "Write bytes in base64." if is_bytes(dtype) else ""
 
 

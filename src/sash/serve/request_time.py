@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
+
+_NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 def read_moment(value: Any, dtype: pa.DataType) -> Any:
@@ -27,10 +29,11 @@ def read_moment(value: Any, dtype: pa.DataType) -> Any:
             return _timestamp(value, dtype)
         if pt.is_date(dtype):
             return date.fromisoformat(value)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        return int(value) if isinstance(value, str) else _refuse()
-    except (TypeError, ValueError) as error:
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            _refuse()
+        number = int(value)
+        return timedelta(microseconds=number * _NANOSECONDS[dtype.unit] // 1_000) if pt.is_duration(dtype) else number
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"now={value!r} is no time. The time column has the type {dtype}. {_advice(dtype)}") from error
 
 
@@ -38,6 +41,8 @@ def epoch(dtype: pa.DataType) -> Any:
     """Return the beginning of 1970, or 0, as a value of the time column."""
     if pt.is_timestamp(dtype):
         return datetime(1970, 1, 1, tzinfo=None if dtype.tz is None else UTC)
+    if pt.is_duration(dtype):
+        return timedelta(0)
     return date(1970, 1, 1) if pt.is_date(dtype) else 0
 
 
@@ -66,4 +71,6 @@ def _advice(dtype: pa.DataType) -> str:
     if pt.is_timestamp(dtype):
         zone = ", without a time zone" if dtype.tz is None else "; in a URL, + is %2B"
         return f"Write it as in 2026-03-02T10:00:00{'' if dtype.tz is None else 'Z'}{zone}."
-    return "Write it as in 2026-03-02." if pt.is_date(dtype) else "Write a whole number."
+    if pt.is_date(dtype):
+        return "Write it as in 2026-03-02."
+    return f"Write a whole number{f' of {dtype.unit}' if pt.is_duration(dtype) else ''}."

@@ -120,13 +120,23 @@ def describe_history(prepared: Prepared) -> str:
         elif reach.gap >= 0:
             text = "the rows of sessions that are open at that time"
         else:
-            text = f"the rows of {_length(reach.ticks, prepared.unit)}"
+            text = f"the rows of {_length(reach.ticks, prepared.unit)[0]}"
         texts.append(f"{text} for {window}")
     return f"run(stream, history=…, until=T) needs, before T: {'; '.join(dict.fromkeys(texts))}"
 
 
-def _length(ticks: int, unit: TimeUnit) -> str:
-    return str(ticks) if unit.tick is None else to_text(ticks * unit.tick)
+def _length(ticks: int, unit: TimeUnit) -> tuple[str, int]:
+    """Return a length as text, and in ticks. One tick less than a short text, as with a tail, is up to that length.
+
+    >>> from sash.durations import UNITS
+    >>> seconds = TimeUnit("ts", UNITS["s"])
+    >>> _length(3_599, seconds), _length(90, seconds), _length(59, TimeUnit("at", None))
+    (('up to 1h', 3600), ('1m30s', 90), ('59', 59))
+    """
+    if unit.tick is None:
+        return str(ticks), ticks
+    text, rounded = (to_text(length * unit.tick) for length in (ticks, ticks + 1))
+    return (f"up to {rounded}", ticks + 1) if len(text) > 2 * len(rounded) else (text, ticks)
 
 
 def check_length(prepared: Prepared, oldest: int, until: int) -> None:
@@ -135,10 +145,11 @@ def check_length(prepared: Prepared, oldest: int, until: int) -> None:
     if not reach or oldest <= until - reach:
         return
     assert time is not None
-    from_time, to_time = text_of(time, until - reach), text_of(time, until)
+    length, ticks = _length(reach, prepared.unit)
+    from_time, to_time = text_of(time, until - ticks), text_of(time, until)
     begins = "has no rows before until" if oldest == FOREVER else f"begins at {text_of(time, oldest)}"
     raise ValueError(
-        f"The history {begins}, but open windows hold rows of {_length(reach, prepared.unit)} before until={to_time}: their results would "
+        f"The history {begins}, but open windows hold rows of {length} before until={to_time}: their results would "
         f"lack rows. Use a history with a row at or before {from_time}, which shows that it is complete, or run with partial=True if there "
         "are no older rows."
     )

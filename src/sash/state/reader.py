@@ -59,13 +59,16 @@ class Stream:
     def __init__(self, prepared: Prepared, **given: Unpack[ReaderOptions]) -> None:
         options = read_options(ReaderOptions, given)
         late, mode, order = options["late"], options["mode"], options["order"]
+        is_sorted = order == "any"  # rows that were in any order have been sorted by key and time
+        if is_sorted:
+            order = "keys" if prepared.query.by else "time"
         check_late(prepared.query, late, prepared.schema.names)
         forgets = read_forget(prepared, options["forget"], order)
         self.late_rows = LateRows(prepared.query, prepared.schema, late or "drop")
         self.prepared = prepared = compile_ahead(prepared)
         self.empty = prepared.no_rows
         self.mode = mode
-        self.watermark = make_watermark(prepared, mode, order, late, self.late_rows)
+        self.watermark = make_watermark(prepared, mode, order, late, self.late_rows, is_sorted=is_sorted)
         self.layout = key_layout(prepared, forgets) if options["emit"] == "state" else None
         """The layout of the states of keys; None if the stream emits results."""
         self.states = WindowStates(prepared, mode, order, forgets)
@@ -126,7 +129,9 @@ class Stream:
         return self.late_rows.beside(self.states.advance(self.watermark.last(self.empty)))
 
 
-def make_watermark(prepared: Prepared, mode: str, order: str, late: str | None, late_rows: LateRows) -> Watermark:
+def make_watermark(
+    prepared: Prepared, mode: str, order: str, late: str | None, late_rows: LateRows, *, is_sorted: bool = False
+) -> Watermark:
     """Return the watermark of a stream. Raise ValueError if the options do not fit the query."""
     query, time = prepared.query, prepared.time
     check_mode(query, mode)
@@ -143,7 +148,7 @@ def make_watermark(prepared: Prepared, mode: str, order: str, late: str | None, 
             "Sash cannot sort a stream. Name the column that orders its rows with time=, or leave order_by out."
         )
     if order == "keys" and query.by:
-        return KeyOrderWatermark(query.by, time, prepared.loops)
+        return KeyOrderWatermark(query.by, time, prepared.loops, is_checked=not is_sorted)
     if time is None:
         return RowOrderWatermark()
     lateness = 0 if query.lateness is None else query.lateness.in_ticks(time.unit)
@@ -199,10 +204,12 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
 
 
 def _visible(stream: Stream, results: pa.Table) -> pa.Table:
-    """Return results without the computed columns of input rows."""
+    """Return results without the computed columns of input rows; the states of keys have all their keys."""
     query = stream.prepared.query
+    if not query.per_row or stream.layout is not None:
+        return results
     computed = [str(name) for name in query.computed if name in results.column_names]
-    return results.drop_columns(computed) if query.per_row and computed else results
+    return results.drop_columns(computed) if computed else results
 
 
 def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:

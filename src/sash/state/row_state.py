@@ -55,7 +55,7 @@ class RowState(StoredItems):
         epochs = split_epochs(prepared.block(table, self.dropped), self.forget, batch.watermark)
         block, span = epochs.block, self._span(epochs, batch)
         evaluated = self._evaluate(block, span, self._memory(epochs))
-        results = prepared.no_rows if self.for_lookup else self._results(block, span, evaluated)
+        results = prepared.no_rows if self.for_lookup else self._results(block, span, evaluated, by_keys=batch.by_keys)
         keep = self._keep(block, span, evaluated)
         if batch.by_keys:
             keep[:-1] = block.firsts[1:-1]  # no more rows of these keys arrive
@@ -74,14 +74,15 @@ class RowState(StoredItems):
             keep[name] = np.maximum(first - frame.rows_of_points, block.firsts[:-1])
         return replace(evaluated, keep=keep)
 
-    def _results(self, block: RowBlock, span: Span, evaluated: Evaluated) -> pa.Table:
-        """Return the results that are complete."""
+    def _results(self, block: RowBlock, span: Span, evaluated: Evaluated, *, by_keys: bool) -> pa.Table:
+        """Return the results that are complete: by key if keys arrive one after the other, otherwise in order of time."""
         prepared = self.prepared
         evaluated = self.known.known_results(prepared, block, span, evaluated)
         if prepared.plan.per_row:
-            results = with_input_rows(prepared, block, span, evaluated)
+            results = with_input_rows(prepared, block, span, evaluated, by_keys=by_keys)
         else:
-            results = in_order_of_time(join_windows(prepared, [window_tables(prepared, block, evaluated)]))
+            results = join_windows(prepared, [window_tables(prepared, block, evaluated)])
+            results = results if by_keys else in_order_of_time(results)
         return with_changes(prepared, prepared.block(self.rows), block, results) if self.update else results
 
     def _count_forgotten(self, epochs: KeyEpochs, batch: MicroBatch) -> None:

@@ -58,7 +58,8 @@ class SliceState(StoredItems):
         prepared = self.prepared
         slices = self._add(batch.table)
         evaluated = evaluate(prepared, slices, self._span(slices, batch))
-        results = in_order_of_time(join_windows(prepared, [window_tables(prepared, slices, evaluated)]))
+        results = join_windows(prepared, [window_tables(prepared, slices, evaluated)])
+        results = results if batch.by_keys else in_order_of_time(results)
         if self.update:
             before = slices.select(slice(0)) if self.slices is None else self.slices
             results = with_changes(prepared, before, slices, results)

@@ -65,7 +65,7 @@ class TailState(RowState):
         counts[: block.keys] -= np.diff(block.firsts)
         of_items = _with_context(span, counts, batch)
         evaluated = self._evaluate(items, of_items)
-        results = prepared.no_rows if self.for_lookup else self._results(block, span, evaluated)
+        results = prepared.no_rows if self.for_lookup else self._results(block, span, evaluated, by_keys=batch.by_keys)
         first_rows = np.maximum(self._first_rows(items, of_items, evaluated), items.firsts[:-1] + counts)
         places, sizes = np.arange(len(items)), items.sizes
         is_older = places < np.repeat(first_rows, sizes)

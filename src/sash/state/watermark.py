@@ -158,7 +158,7 @@ class EventTimeWatermark(Watermark):
         raise ValueError(
             f"A row with {self.time.name}={late} arrived after rows up to {newest}, whose windows are closed. Set "
             'Query(lateness=…) to accept rows out of order, run with late="drop" or late="keep" to continue without it, run with '
-            'order="keys" if rows are sorted by key, or read the whole stream into a table (reader.read_all()), which is sorted.'
+            'order="keys" if rows are sorted by key, or with order="any" to sort all rows first, on disk if need be.'
         )
 
 
@@ -177,30 +177,29 @@ class RowOrderWatermark(Watermark):
 class KeyOrderWatermark(Watermark):
     """For rows sorted by key and then time: all keys but the newest are complete."""
 
-    def __init__(self, by: tuple[str, ...], time: TimeColumn | None, run: LoopCompiler) -> None:
+    def __init__(
+        self, by: tuple[str, ...], time: TimeColumn | None, run: LoopCompiler, *, is_checked: bool = True
+    ) -> None:
         self.by = by
         self.run = run
         self.time = time
-        self.known: set[tuple[Hashable, ...]] = set()
+        self.known: set[tuple[Hashable, ...]] | None = set() if is_checked else None
+        """All keys so far, none of which may come again; None if the rows were sorted here: many keys take memory."""
         self.newest: tuple[Hashable, ...] | None = None
         self.watermark = NEVER
 
     def split(self, table: pa.Table) -> list[MicroBatch]:
         """Return the micro-batch: only its last key continues."""
-        starts, keys = self._runs(table)
-        if not keys:
+        if not len(table):
             return [MicroBatch(table, self.watermark, self.watermark, by_keys=True)]
-        for start, key in list(zip(starts.tolist(), keys, strict=True))[keys[0] == self.newest :]:
-            if key in self.known:
-                named = name_row(table, self.by, start)
-                raise ValueError(
-                    f"Rows of {named} arrived again after rows of another key. Sort the rows by key, or leave "
-                    'order="keys" out.'
-                )
-            self.known.add(key)
-        times = self._check_order(table, starts, self.watermark if keys[0] == self.newest else NEVER)
+        codes, _ = number_keys(table, self.by, self.run)
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        first, last = self._keys(table, starts[[0, -1]])
+        goes_on = first == self.newest
+        self._check_keys(table, starts[int(goes_on) :])
+        times = self._check_order(table, starts, self.watermark if goes_on else NEVER)
         before = self.watermark
-        self.newest = keys[-1]
+        self.newest = last
         self.watermark = int(times[-1]) if self.time is not None else FOREVER
         return [MicroBatch(table, before, self.watermark, by_keys=True)]
 
@@ -208,12 +207,23 @@ class KeyOrderWatermark(Watermark):
         """Return the micro-batch that ends a stream."""
         return MicroBatch(table, self.watermark, FOREVER, is_last=True)
 
-    def _runs(self, table: pa.Table) -> tuple[Ints, list[tuple[Hashable, ...]]]:
-        """Return where the rows of each key begin, and the keys in this order."""
-        codes, _ = number_keys(table, self.by, self.run)
-        starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        heads = table.select(list(self.by)).take(as_arrow(starts))
-        return starts, list(zip(*(as_hashable(to_arrow(heads[name])) for name in self.by), strict=True))
+    def _keys(self, table: pa.Table, rows: Ints) -> list[tuple[Hashable, ...]]:
+        """Return the keys of some rows."""
+        heads = table.select(list(self.by)).take(as_arrow(rows))
+        return list(zip(*(as_hashable(to_arrow(heads[name])) for name in self.by), strict=True))
+
+    def _check_keys(self, table: pa.Table, starts: Ints) -> None:
+        """Raise ValueError if a key that begins in a row has come before."""
+        if self.known is None:
+            return
+        for start, key in zip(starts.tolist(), self._keys(table, starts), strict=True):
+            if key in self.known:
+                named = name_row(table, self.by, start)
+                raise ValueError(
+                    f"Rows of {named} arrived again after rows of another key. Sort the rows by key, run with "
+                    'order="any", which sorts them, or leave order= out.'
+                )
+            self.known.add(key)
 
     def _check_order(self, table: pa.Table, starts: Ints, after: int) -> Ints:
         """Return the times. Raise ValueError if the rows of a key are not in order of time."""
@@ -226,6 +236,6 @@ class KeyOrderWatermark(Watermark):
             row = wrong[0] if wrong else 0
             raise ValueError(
                 f'With order="keys" the rows of a key must be in order of {self.time.name}, but '
-                f"{shown(table[self.time.name][row])} arrived after a later time. Sort the rows, or read them into a table."
+                f'{shown(table[self.time.name][row])} arrived after a later time. Sort the rows, or run with order="any", which sorts them.'
             )
         return times

@@ -107,18 +107,19 @@ class WindowStates:
         return min(state.due(now) for state in self.states)
 
     def advance(self, batch: MicroBatch) -> pa.Table:
-        """Add a micro-batch. Return the results that are complete with it, in order of time; deleted windows come first."""
+        """Add a micro-batch. Return the results that are complete with it, in order of time or of keys; deleted windows come first."""
         [first, *others] = self.states
         if not others and first.known.is_always:
             self.is_changed = False
             return advance(first, batch)
         results = [group.advance(batch) for group in self.groups]
         self.settle(batch.watermark)
-        return self._in_order(results) if others else results[0]
+        return self._in_order(results, by_keys=batch.by_keys) if others else results[0]
 
-    def _in_order(self, results: list[pa.Table]) -> pa.Table:
+    def _in_order(self, results: list[pa.Table], *, by_keys: bool) -> pa.Table:
         """Return the results of several groups in order."""
-        together = in_order_of_time(pa.concat_tables(results, promote_options="permissive"))
+        together = pa.concat_tables(results, promote_options="permissive")
+        together = together if by_keys else in_order_of_time(together)
         if not self.update:
             return together
         deleted = pc.equal(together[CHANGE], "delete")

@@ -93,7 +93,7 @@ class BucketWorker:
             for piece in pieces:
                 if stream is None:
                     in_order = query if query.time else replace(query, order_by=())
-                    stream = Stream(self.prepare(piece.schema, in_order), order="keys" if query.by else "time")
+                    stream = Stream(self.prepare(piece.schema, in_order), order="any")
                 yield stream.add(piece)
         if stream is not None:
             yield stream.finish()

@@ -111,9 +111,11 @@ def run_stream(spark: SparkSession, folder: Path, **options: Any) -> DataFrame:
     return QUERY.run(stream, history=history, until=UNTIL, forget=f"{FORGET}m", buckets=2, **options)
 
 
-def write_states(states: DataFrame, folder: Path, stores: list[Store], **trigger: Any) -> StreamingQuery:
-    """Start to write states to all stores."""
-    writers = [store.writer(NAME) for store in stores]
+def write_states(
+    states: DataFrame, folder: Path, stores: list[Store], run: str | None = None, **trigger: Any
+) -> StreamingQuery:
+    """Start to write states to all stores. On Connect, `run` names the stream."""
+    writers = [store.writer(NAME, run=run) for store in stores]
 
     def write(batch: DataFrame, number: int) -> None:
         batch.persist()  # as each store reads it

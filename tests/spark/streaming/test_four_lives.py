@@ -36,9 +36,12 @@ from pyspark.sql import SparkSession
 
 from sash.serve import open_store
 from sash.serve.store import Store
+from spark.conftest import CONNECT
 
 SECONDS = float(os.environ.get("SASH_SOAK_SECONDS", "600"))
 """How long the soak kills drivers."""
+RUN = "the stream" if CONNECT else None
+"""What names the stream; a classic session knows its id."""
 
 
 @contextmanager
@@ -71,7 +74,7 @@ def test_four_lives_on_spark(spark: SparkSession, tmp_path: Path) -> None:
         for begin, end in ((0, 5), (5, 6), (6, 12)):  # each run is a restart
             for number in range(begin, end):
                 write_file(tmp_path, feed, number)
-            write_states(states, tmp_path, stores, availableNow=True).awaitTermination()
+            write_states(states, tmp_path, stores, RUN, availableNow=True).awaitTermination()
             written.trigger(availableNow=True).start(f"{tmp_path}/results").awaitTermination()
             for store in stores:
                 assert files_read(tmp_path, store.get(NAME).number or 0) == end

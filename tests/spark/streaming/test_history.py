@@ -165,7 +165,7 @@ def test_wrong_options(spark: SparkSession, tmp_path: Path) -> None:
     query = sash.Query(ORDERED, window.time("24h"), by="card", time="ts")
     with pytest.raises(TypeError, match="history= needs until="):
         query.run(stream, history=before)
-    with pytest.raises(TypeError, match="must be a batch DataFrame, but it is a list"):
+    with pytest.raises(TypeError, match=r"must be a batch DataFrame of Spark, but it is a builtins\.list"):
         query.run(stream, history=[1], until=UNTIL)
     with pytest.raises(TypeError, match="is a streaming DataFrame"):
         query.run(stream, history=stream, until=UNTIL)
@@ -175,6 +175,10 @@ def test_wrong_options(spark: SparkSession, tmp_path: Path) -> None:
         query.run(stream, history=before.drop("amount"), until=UNTIL)
     with pytest.raises(TypeError, match=r"Column 'ts' of the history is timestamp_ntz.*: only one has a time zone"):
         query.run(stream, history=before.withColumn("ts", before.ts.cast("timestamp_ntz")), until=UNTIL)
+    with pytest.raises(
+        TypeError, match=r"Column 'amount' of the history is decimal\(9,2\) and does not fit that of the stream, double"
+    ):
+        query.run(stream, history=before.withColumn("amount", before.amount.cast("decimal(9,2)")), until=UNTIL)
     with pytest.raises(TypeError, match="a table has all its rows"):
         query.run(before, history=before, until=UNTIL)
     hop = sash.Query(COMMUTE, window.time("24h", slide="1h"), by="card", time="ts")

@@ -44,6 +44,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("classic")
 def test_kills_while_the_history_is_read_and_after_it(spark: SparkSession, tmp_path: Path) -> None:
     rows = events()
     rest = [row for row in rows if row[1] >= UNTIL]

@@ -58,19 +58,30 @@ class Job:
         for table in files:
             pq.write_table(table, self.folder / "in" / f"{len(list((self.folder / 'in').iterdir()))}.parquet")
             states = self.query.run(self.frame, emit="state", buckets=2, **options)
-            writer = states.writeStream.foreachBatch(self.write).option(
-                "checkpointLocation", str(self.folder / "checkpoint")
-            )
-            writer.trigger(availableNow=True).start().awaitTermination()
+            writer = states.writeStream.foreachBatch(writer_to(str(self.folder / "out")))
+            checkpointed = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
+            checkpointed.trigger(availableNow=True).start().awaitTermination()
+            self.read()
 
-    def write(self, batch: DataFrame, _: int) -> None:
-        rows = batch.collect()
-        self.emitted.append(sorted((row.house, row.state is None) for row in rows))
-        for row in rows:
-            if row.state is None:
-                self.store.pop(row.house, None)
-            else:
-                self.store[row.house] = bytes(row.state)
+    def read(self) -> None:
+        """Put the states of new micro-batches into the store."""
+        while (batch := self.folder / "out" / str(len(self.emitted))).exists():
+            rows = pq.read_table(batch).to_pylist()
+            self.emitted.append(sorted((row["house"], row["state"] is None) for row in rows))
+            for row in rows:
+                if row["state"] is None:
+                    self.store.pop(row["house"], None)
+                else:
+                    self.store[row["house"]] = row["state"]
+
+
+def writer_to(folder: str) -> Any:
+    """Return a function that writes each micro-batch to a folder of its own; on Connect, it runs in another process."""
+
+    def write(batch: DataFrame, number: int) -> None:
+        batch.write.parquet(f"{folder}/{number}")
+
+    return write
 
 
 @pytest.mark.parametrize("aggregates", [AGGREGATES, AGGREGATES | VALUES])

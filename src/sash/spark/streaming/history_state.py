@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import StructField, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, DecimalType, NullType, StructField, TimestampNTZType, TimestampType
 
 from sash.aggregates.sql import quote
 from sash.columns.buffers import as_arrow, as_numpy
@@ -56,8 +56,8 @@ def check_history(history: Any, frame: DataFrame) -> None:
     """Raise TypeError or ValueError if a history is not a batch DataFrame of the same session."""
     if not isinstance(history, DataFrame):
         raise TypeError(
-            f"history= of a streaming DataFrame must be a batch DataFrame, but it is a {type(history).__name__}. "
-            "spark.createDataFrame(…) makes one."
+            "history= of a streaming DataFrame must be a batch DataFrame of Spark, but it is a "
+            f"{type(history).__module__.partition('.')[0]}.{type(history).__name__}. spark.createDataFrame(…) makes one."
         )
     if history.isStreaming:
         raise TypeError(
@@ -98,7 +98,7 @@ def history_rows(streaming: StreamQuery) -> DataFrame:
         column = F.lit(None) if field.name in missing else F.col(quote(field.name))
         is_same = field.name not in missing and history.frame.schema[field.name].dataType == field.dataType
         if not is_same and field.name not in missing:
-            _check_zones(field, history.frame.schema[field.name])
+            _check_type(field, history.frame.schema[field.name])
         columns.append((column if is_same else column.cast(field.dataType)).alias(field.name))
     rows = history.frame.select(*columns).where(_matters(streaming))
     if not by:
@@ -107,14 +107,44 @@ def history_rows(streaming: StreamQuery) -> DataFrame:
     return hashed.repartition(F.xxhash64(F.lit(OWN_SHUFFLE), F.col(HASH)))
 
 
-def _check_zones(field: StructField, older: StructField) -> None:
-    """Raise TypeError if a column is an instant in the stream or in the history, and a clock without a zone in the other."""
+def _check_type(field: StructField, older: StructField) -> None:
+    """Raise TypeError if a cast of a column of the history to the type in the stream may change a value."""
     has_none = any(isinstance(each.dataType, TimestampNTZType) for each in (field, older))
+    of_history, of_stream = older.dataType.simpleString(), field.dataType.simpleString()
     if has_none and any(isinstance(each.dataType, TimestampType) for each in (field, older)):
         raise TypeError(
-            f"Column {field.name!r} of the history is {older.dataType.simpleString()}, but that of the stream is "
-            f"{field.dataType.simpleString()}: only one has a time zone."
+            f"Column {field.name!r} of the history is {of_history}, but that of the stream is {of_stream}: only one has a time zone."
         )
+    if of_history != of_stream and not holds_all(field.dataType, older.dataType):
+        raise TypeError(
+            f"Column {field.name!r} of the history is {of_history} and does not fit that of the stream, {of_stream}. Cast one of them."
+        )
+
+
+def holds_all(wide: DataType, narrow: DataType) -> bool:
+    """Return whether a type holds all values of another one without loss.
+
+    >>> from pyspark.sql.types import DoubleType, IntegerType, LongType
+    >>> holds_all(LongType(), IntegerType()), holds_all(DoubleType(), IntegerType()), holds_all(LongType(), DoubleType())
+    (True, True, False)
+    """
+    digits = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+    name = narrow.simpleString()
+    if isinstance(narrow, NullType):
+        return True
+    if isinstance(wide, DecimalType):
+        whole, scale = (digits.get(name), 0)
+        if isinstance(narrow, DecimalType):
+            whole, scale = narrow.precision - narrow.scale, narrow.scale
+        return whole is not None and wide.scale >= scale and wide.precision - wide.scale >= whole
+    wider = {
+        "smallint": ("tinyint",),
+        "int": ("tinyint", "smallint"),
+        "bigint": ("tinyint", "smallint", "int"),
+        "float": ("tinyint", "smallint"),
+        "double": ("tinyint", "smallint", "int", "float"),
+    }
+    return name in wider.get(wide.simpleString(), ())
 
 
 def _matters(streaming: StreamQuery) -> Column:
