@@ -11,8 +11,7 @@ import sash
 from benchmarks.pages.tables import say_file, say_where, table, text_of
 from benchmarks.report import quantity, round_off
 from benchmarks.results import ROOT, Reading
-from benchmarks.sizing.case import COEFFICIENTS, INTERVAL, MEASURED, PLAN, PLANNED, SLIDE, WINDOW, Streams
-from benchmarks.sizing.field import SLICES
+from benchmarks.sizing.case import COEFFICIENTS, INTERVAL, MEASURED, PLAN, PLANNED, SLICES, SLIDE, WINDOW, Streams
 from benchmarks.suites import SUITES
 from sash import agg, window
 from sash.engine.prepare import prepare
@@ -64,8 +63,8 @@ def page_of(readings: Sequence[Reading]) -> str:
         "window": f"{WINDOW} that begin every {SLIDE}",
         "coefficients": "\n".join(table(("of", "measured"), measured)).rstrip(),
         "rate": f"{float(f'{largest.rows / by_plan[MEASURED].value:.2g}'):,.0f}",
-        "slices": str(SLICES),
-        "restart": f"{1e6 * SLICES * known.restart_slice_seconds:.2g}",
+        "slices": str(SLICES[WINDOW]),
+        "restart": f"{1e6 * SLICES[WINDOW] * known.restart_slice_seconds:.2g}",
         "keys": say_number(streams.many_keys.keys),
         "largest": f"{say_number(largest.keys)} keys, {say_number(largest.rows * largest.batches)} rows in micro-batches of "
         f"{say_number(largest.rows)}, one for every {INTERVAL:g} s of event time",

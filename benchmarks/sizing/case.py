@@ -12,7 +12,8 @@ from sash import agg, window
 CORES = 2
 HEAP = 2 << 30
 """The bytes of the heap of Java. Java fills it before it collects garbage."""
-WINDOW, SLIDE = "5m", "1m"
+WINDOW, LONG, SLIDE = "5m", "1h", "1m"
+SLICES = {WINDOW: 5, LONG: 60}
 INTERVAL = 30.0
 """Seconds of event time of a micro-batch."""
 BATCHES, FEWEST_BATCHES = 18, 4
@@ -47,9 +48,9 @@ PLANNED: Mapping[str, tuple[str, str]] = {
 PLAN, MEASURED = "planned", "measured"
 
 
-def query() -> sash.Query:
-    """Return the query of all streams."""
-    return sash.Query({"total": agg.sum("x"), "n": agg.count()}, window.time(WINDOW, slide=SLIDE), by="key", time="ts")
+def query(length: str = WINDOW) -> sash.Query:
+    """Return the query of a stream."""
+    return sash.Query({"total": agg.sum("x"), "n": agg.count()}, window.time(length, slide=SLIDE), by="key", time="ts")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,12 @@ class SizedStream:
     keys: int
     rows: int
     batches: int = BATCHES
+    window: str = WINDOW
+
+    @property
+    def slices(self) -> int:
+        """The slices of a window."""
+        return SLICES[self.window]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +77,8 @@ class Streams:
     few_rows: SizedStream = SizedStream(10_000, 50_000)
     few_keys: SizedStream = SizedStream(20_000, 1_200_000, 12)
     many_keys: SizedStream = SizedStream(1_500_000, 300_000)
+    long_windows: SizedStream = SizedStream(1_500_000, 300_000, window=LONG)
+    """The same rows; no slice leaves the state. So a micro-batch has more slices, and changes as many."""
     largest: SizedStream = SizedStream(5_000_000, 600_000)
 
     @property
@@ -82,7 +91,9 @@ class Streams:
 
         def few(one: SizedStream) -> SizedStream:
             share = min(1.0, rows / self.largest.rows)
-            return SizedStream(max(3, int(one.keys * share)), max(3, int(one.rows * share)), FEWEST_BATCHES)
+            return replace(
+                one, keys=max(3, int(one.keys * share)), rows=max(3, int(one.rows * share)), batches=FEWEST_BATCHES
+            )
 
         return Streams(**{name: few(one) for name, one in vars(self).items()})
 

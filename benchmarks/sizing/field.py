@@ -38,11 +38,10 @@ from sash.state.declared_size import declared_sizes
 from sash.state.size_plan import Coefficients, MicroBatchSize, SizePlan, size_of
 
 MODULE = "benchmarks.sizing.one_session"
-SLICES = 5
 RESTARTED = ["few_rows", "many_keys"]
 """The streams that are restarted twice where all processes run: the faster time counts."""
-Place = tuple[str, str, int]
-"""The folder of the rows of a stream, that of its checkpoint, and the files of a micro-batch."""
+Place = tuple[str, str, int, str]
+"""The folder of the rows of a stream, that of its checkpoint, the files of a micro-batch, and the length of windows."""
 SCHEMA = pa.schema({"key": pa.int64(), "ts": pa.timestamp("us", "UTC"), "x": pa.float64()})
 
 
@@ -120,7 +119,7 @@ def result_of(known: Measured, largest: StreamUse) -> SizingRun:
 
 def size_of_stream(stream: SizedStream) -> MicroBatchSize:
     """Return what is planned of the micro-batches of a stream."""
-    prepared = prepare(query()._declared, SCHEMA)  # noqa: SLF001
+    prepared = prepare(query(stream.window)._declared, SCHEMA)  # noqa: SLF001
     return size_of(prepared, SCHEMA, rate=stream.rows / INTERVAL, keys=stream.keys, interval=INTERVAL)
 
 
@@ -130,7 +129,7 @@ def _place(stream: SizedStream, stack: ExitStack) -> Place:
     rows_of.cache_clear()
     for file in rows.glob(f"{stream.batches:03}_*.parquet"):
         file.rename(file.with_name(f"_{file.name}"))
-    return str(rows), stack.enter_context(tempfile.TemporaryDirectory(dir=folder())), FILES
+    return str(rows), stack.enter_context(tempfile.TemporaryDirectory(dir=folder())), FILES, stream.window
 
 
 def _show_last_files(rows: Path, stream: SizedStream) -> None:
@@ -141,7 +140,7 @@ def _show_last_files(rows: Path, stream: SizedStream) -> None:
 def _checked(stream: SizedStream, told: dict[str, Any]) -> StreamUse:
     """Return what a stream used, if its results are right."""
     name = f"The stream of {stream.keys:,} keys"
-    check(name, told["digest"], expected(stream.keys, stream.rows, stream.batches, SLICES, 1))
+    check(name, told["digest"], expected(stream.keys, stream.rows, stream.batches, stream.slices, 1))
     rows_of.cache_clear()
     use = use_of(stream, told)
     print(  # noqa: T201
@@ -160,10 +159,10 @@ def _restart(
     with ExitStack() as stack:
         copies = []
         for name in names:
-            rows, checkpoint, files = places[name]
+            rows, checkpoint, *others = places[name]
             copy = stack.enter_context(tempfile.TemporaryDirectory(dir=folder()))
             shutil.copytree(checkpoint, copy, dirs_exist_ok=True)
-            copies.append((rows, copy, files))
+            copies.append((rows, copy, *others))
         told: Any = start(MODULE, kernels, json.dumps(copies))
     seconds = []
     for name, one in zip(names, told, strict=True):
@@ -176,6 +175,6 @@ def _restart(
 @cache
 def _last_results(stream: SizedStream) -> dict[str, float]:
     """Return what the results of the last micro-batch come to."""
-    before, after = (expected(stream.keys, stream.rows, stream.batches + more, SLICES, 1) for more in (0, 1))
+    before, after = (expected(stream.keys, stream.rows, stream.batches + more, stream.slices, 1) for more in (0, 1))
     rows_of.cache_clear()
     return {name: after[name] - before[name] for name in after}

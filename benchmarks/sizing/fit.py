@@ -112,6 +112,7 @@ class Measured:
     few_rows: StreamUse
     few_keys: StreamUse
     many_keys: StreamUse
+    long_windows: StreamUse
     restarts: Mapping[str, float]
     """That of `few_keys` begins with new processes; those of `few_rows` and `many_keys` find them running."""
 
@@ -130,7 +131,7 @@ def coefficients_of(measured: Measured, largest: StreamUse, slice_bytes: int) ->
         most.slices - few_rows.slices
     )
     return {
-        **processor_times([few_rows, few_keys, most]),
+        **processor_times([few_rows, few_keys, most, measured.long_windows]),
         "key_bytes": (most.bytes - most.slices * slice_bytes) / most.keys,
         "written_share": written / changed,
         "stored_share": most.stored_bytes / most.bytes,

@@ -2,7 +2,7 @@
 
     python -m benchmarks.sizing.one_session START STREAMS
 
-STREAMS is JSON: a list of streams, each with the folder of its rows, the folder of its checkpoint, and the most files of a micro-batch. A stream
+STREAMS is JSON: a list of streams, each with the folder of its rows, the folder of its checkpoint, the most files of a micro-batch, and the length of its windows. A stream
 whose checkpoint is not new is a restart. Processor time is that of Java and of all Python workers, without this process, which measures.
 """
 
@@ -52,13 +52,15 @@ class Batches(StreamingQueryListener):
         self.finished.set()
 
 
-def run(spark: SparkSession, folder: str, checkpoint: str, files: int) -> dict[str, Any]:
+def run(spark: SparkSession, folder: str, checkpoint: str, files: int, length: str) -> dict[str, Any]:
     """Run a stream to the end of its rows."""
     listener = Batches()
     spark.streams.addListener(listener)
     begin = cpu_seconds()
     with MostMemory(JAVA, WORKER) as memory:
-        stream = observed(spark, folder, files).writeStream.format("noop").option("checkpointLocation", checkpoint)
+        stream = (
+            observed(spark, folder, files, length).writeStream.format("noop").option("checkpointLocation", checkpoint)
+        )
         ended = stream.trigger(availableNow=True).start()
         ended.awaitTermination()
         listener.finished.wait()
@@ -92,10 +94,10 @@ def run(spark: SparkSession, folder: str, checkpoint: str, files: int) -> dict[s
     }
 
 
-def observed(spark: SparkSession, folder: str, files: int) -> DataFrame:
+def observed(spark: SparkSession, folder: str, files: int, length: str) -> DataFrame:
     """Return the results of a stream, whose sums are observed."""
     rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files).parquet(folder)
-    results = query().run(rows.withWatermark("ts", f"{LATE_SECONDS} seconds"), metrics="sash")
+    results = query(length).run(rows.withWatermark("ts", f"{LATE_SECONDS} seconds"), metrics="sash")
     sums = [
         F.count("*").alias("windows"),
         F.sum("n").alias("n"),
