@@ -79,16 +79,19 @@ class Store(ABC):
         if isinstance(states, ARROW):
             layout = StateLayout.of(states.schema)
             put: Callable[[OpenBatch], None] = partial(_put_all, pieces=_pieces(states), layout=layout)
+            skip: Callable[[], None] = _nothing
         elif hasattr(states, "mapInArrow"):
-            from sash.spark.state_rows import schema_of  # noqa: PLC0415 — it imports PySpark
+            from sash.spark.state_rows import compute, schema_of  # noqa: PLC0415 — it imports PySpark
 
             layout = StateLayout.of(schema_of(states))
             put = partial(_put_frame, frame=states, layout=layout)
+            skip = partial(compute, states)
         else:
             raise TypeError(f"states must be Arrow data, or a DataFrame of Spark, not {type(states).__name__}.")
         _ = layout.codec  # keys of a wrong type are an error before anything is written
         batch = self.begin(name, layout, run, number)
         if batch is None:
+            skip()
             return False
         try:
             put(batch)
@@ -227,6 +230,10 @@ def unpack(packed: bytes) -> Pairs:
     """Return the keys and states of a chunk."""
     rows = pa.ipc.open_stream(packed).read_all()
     return list(zip(rows["key"].to_pylist(), rows[STATE].to_pylist(), strict=True))
+
+
+def _nothing() -> None:
+    """Do nothing with Arrow states that have been written before."""
 
 
 def _put_frame(batch: OpenBatch, frame: SparkDataFrame, layout: StateLayout) -> None:

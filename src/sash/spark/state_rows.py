@@ -56,6 +56,14 @@ def collect_packed(frame: DataFrame, pack: Callable[[pa.RecordBatch], bytes]) ->
         pieces.unpersist()
 
 
+def compute(frame: DataFrame) -> None:
+    """Compute all rows of a micro-batch, and drop them. Spark writes the state of a stream only where rows are computed.
+
+    Without it, a micro-batch that a store skips would end the stream: Spark 4.3 says STATE_STORE_COMMIT_VALIDATION_FAILED.
+    """
+    frame.write.format("noop").mode("overwrite").save()
+
+
 def run_tasks(frame: DataFrame, write: Callable[[pa.RecordBatch], Any]) -> None:
     """Have each task write its rows, and wait for all."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from helpers.redis_server import redis_server
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
+import sash
+from sash import agg, window
 from sash.serve import open_store
 from sash.serve.store import Store
 from sash.state.key_states import HEADER
@@ -111,6 +113,25 @@ def test_a_repeated_batch_and_another_checkpoint(spark: SparkSession, store: Sto
     with pytest.raises(Exception, match=r"Run 'first' of 'cards' was released"):
         run(stream_of(spark, folder), store, checkpoint, "first")
     assert state(store, 0) == b"0 after 1"
+
+
+def test_a_stream_goes_on_after_a_repeated_batch(spark: SparkSession, store: Store, tmp_path: Path) -> None:
+    """The store skips the repeated micro-batch, but Spark must write its state."""
+    folder, checkpoint = tmp_path / "events", tmp_path / "checkpoint"
+    folder.mkdir()
+    query = sash.Query({"n": agg.count()}, window.expanding(), by="card", time="opened")
+    for number in range(3):
+        times = pa.array([TIME + timedelta(minutes=number)] * 2, pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({"card": pa.array([1, 2], pa.int64()), "opened": times}), folder / f"{number}.parquet")
+        events = spark.readStream.schema("card long, opened timestamp").parquet(str(folder))
+        states = query.run(events.withWatermark("opened", "10 minutes"), emit="state", buckets=2)
+        run(states, store, checkpoint, "r")
+        newest = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
+        (checkpoint / "commits" / f"{newest}").unlink()  # as if the driver had died after the store was written
+        (checkpoint / "commits" / f".{newest}.crc").unlink()
+    found = store.state(NAME, {"card": 2})
+    header = query.state_header(events.withWatermark("opened", "10 minutes"))
+    assert query.lookup(found, now=TIME + timedelta(hours=1), header=header) == {"n": 3}
 
 
 @pytest.mark.usefixtures("classic")
