@@ -41,7 +41,9 @@ def show_size(
     size = size_of(prepared, schema, rate=rate, keys=keys, interval=seconds)
     plan = SizePlan.with_enough_cores(size, seconds, known, busy)
     print_listing(("what", "how much", "how it is known"), [*plan.lines()])
-    typer.echo("\nThe source and the sink are not counted. docs/sizing.md says how each coefficient was measured.")
+    typer.echo(
+        "\nReading the source and writing the results come on top. The page on size says how all this was measured."
+    )
 
 
 def seconds_of(interval: str) -> float:

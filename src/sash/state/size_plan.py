@@ -312,7 +312,7 @@ class SizePlan:
             "computed, as by explain()",
         )
         yield "results", f"{say_number(size.results / self.interval)} a second", "computed"
-        yield "cores", f"{self.cores:,}; busy are {causes}", basis
+        yield "cores", f"{self.cores:,}; in use: {causes}", basis
         yield (
             "memory",
             f"{bytes_to_text(self.memory_bytes)}, of which {bytes_to_text(self.cores * known.java_bytes)} for Java",
