@@ -241,8 +241,9 @@ def test_own_aggregates_have_filters() -> None:
 
 WRONG = {
     "amout > 100": ('"amout" not found.* The data has .t., .k.', "amout > 100\n  ^^^^^"),
-    "(x": ("syntax error", "(x\n    ^"),
-    "x >": ("syntax error", "x >\n     ^"),
+    "(x": ("syntax error at the end", "(x\n    ^"),
+    "x >": ("syntax error at the end", "x >\n     ^"),
+    'k = "a"': ("If \"a\" is text, write 'a'", 'k = "a"\n      ^^^'),
     "sum(x) > 1": ("aggregates rows", "sum(x) > 1\n  ^^^^^^"),
     "x IN (SELECT 1)": ("subquery", "x IN (SELECT 1)\n       ^"),
     "row_number() OVER () = 1": ("window function", "row_number() OVER () = 1\n  ^"),
@@ -281,7 +282,7 @@ def test_a_condition_that_is_not_boolean_is_reported_before_any_work(
     frame: Any = pl.from_arrow(ROWS)
     query = sash.Query(agg.sum("x", where=condition), window.rows(2))
     for data in (frame,) if isinstance(condition, pl.Expr) else (ROWS, ROWS.to_reader(), ROWS.to_pandas(), frame):
-        with pytest.raises(TypeError, match=r"where=.*is of type .*, but a condition is true or false"):
+        with pytest.raises(TypeError, match=r"where=.*is of type .*, but a condition must be a boolean"):
             query.run(data)
     assert not any(evaluated)
 

@@ -56,6 +56,6 @@ __all__ = [
     "warm",
     "window",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 window.Window.picture = draw_window  # the package of windows lies below plan and cannot import it

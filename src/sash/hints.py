@@ -37,6 +37,15 @@ def list_names(names: Iterable[str]) -> str:
     return ", ".join(listed[:MOST_NAMES]) + more
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "column"), counted(2, "column")
+    ('1 column', '2 columns')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def no_attribute(module: str, name: str, valid: Iterable[str], habits: Mapping[str, str]) -> AttributeError:
     """Return the error for an attribute that a module does not have.
 

@@ -188,8 +188,7 @@ class Query:
         ├─ slices    cut where windows begin (cutty), every 1m; 1,440 per window of day, 60 of hour; shared by day and
         │            hour
         ├─ state     a stream stores the rows that open or later windows need, 32 B each
-        │            a restart on Spark reads it once, as it was last written as a whole, and the changes since then:
-        │            up to 3 times its bytes
+        │            a restart on Spark reads up to 3 times its bytes: the last full copy, and the changes since then
         ├─ compiled  after about 2,000,000 rows in all runs, in about 2 s; with NumPy before that
         ├─ sd: stddev(load), n: count(load)  in one pass
         │    algorithm  two_stacks: associative...

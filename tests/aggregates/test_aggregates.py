@@ -333,7 +333,7 @@ def test_impossible_parameters_are_refused(mistake: Callable[[], object], senten
 
 
 def test_one_column_of_two_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"arg_max needs 2 column\(s\), but got"):
+    with pytest.raises(TypeError, match=r"arg_max needs 2 columns, but got"):
         agg.arg_max("load")
 
 

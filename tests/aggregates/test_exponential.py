@@ -329,8 +329,8 @@ def test_the_polynomial_is_a_power_of_two(x: float) -> None:
 @pytest.mark.parametrize(
     ("mistake", "error", "sentence"),
     [
-        (lambda: agg.ewm_mean("x"), TypeError, "got neither of half_life and alpha"),
-        (lambda: agg.ewm_mean("x", half_life="1h", alpha=0.5), TypeError, "got both of half_life and alpha"),
+        (lambda: agg.ewm_mean("x"), TypeError, "needs half_life or alpha"),
+        (lambda: agg.ewm_mean("x", half_life="1h", alpha=0.5), TypeError, "cannot have both half_life and alpha"),
         (lambda: agg.ewm_sum("x", alpha=0), ValueError, "alpha must be more than 0"),
         (lambda: agg.ewm_sum("x", alpha=1.5), ValueError, "at most 1"),
         (lambda: agg.ewm_sum("x", alpha="a"), TypeError, "alpha must be a number"),  # type: ignore[arg-type]

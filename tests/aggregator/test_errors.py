@@ -96,6 +96,11 @@ def test_lengths_may_be_integers_of_numpy() -> None:
     [
         ({"lift": 1, "combine": add}, "aggregate 'own' got lift=1, which is not a function"),
         ({"lift": len, "combine": "add"}, "aggregate 'own' got combine='add', which is not a function"),
+        (
+            {"lift": len, "combine": lambda x: x},
+            r"aggregate 'own': combine must take 2 arguments: combine\(older, newer\)",
+        ),
+        ({"lift": len, "combine": add, "lower": add}, r"aggregate 'own': lower must take 1 argument: lower\(partial\)"),
         ({"lift": len, "combine": add, "lower": None}, "aggregate 'own' got lower=None"),
         ({"lift": len, "combine": add, "inverse": 0}, "aggregate 'own' got inverse=0"),
     ],

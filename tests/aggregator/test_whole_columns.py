@@ -255,7 +255,7 @@ def test_two_columns() -> None:
     assert (result.type, result.to_pylist()) == (pa.int32(), [10, 10, None, 13, 13])
     with pytest.raises(ValueError, match=r"The columns have different lengths: 5, 2 rows\."):
         Aggregator(agg.arg_max("load", "plug")).slide((loads, plugs[:2]), 2)
-    with pytest.raises(TypeError, match=r"arg_max needs 2 column\(s\), but got 1\. Pass a tuple of columns\."):
+    with pytest.raises(TypeError, match=r"arg_max needs 2 columns, but got 1\. Pass a tuple of columns\."):
         Aggregator(agg.arg_max("load", "plug")).slide(loads, 2)
 
 

@@ -82,6 +82,7 @@ def start_stream(folder: Path, *options: str, **env: str) -> subprocess.Popen[by
         (["run", TEXT, "-i", "readings.parquet", "--future"], ["--at"]),
         (["run", TEXT, "-i", "-", "--at", "-"], ["cannot both come from standard input"]),
         (["run", TEXT, "-i", "empty"], ["has no files"]),
+        (["run", TEXT, "-i", "nothing.csv"], ["Cannot read 'nothing.csv': it is empty"]),
         (["plot", TEXT, "-i", "readings.parquet", "-o", "out.jpg"], [".svg or .png"]),
         (["aggregates", "maxx"], ["There is no aggregate maxx. Did you mean 'max'?"]),
         (["explain", "SELECT"], ["sash: "]),
@@ -90,6 +91,7 @@ def start_stream(folder: Path, *options: str, **env: str) -> subprocess.Popen[by
 def test_an_error_is_one_message_and_exit_code_1(arguments: list[str], words: list[str], folder: Path) -> None:
     (folder / "text.parquet").write_text("no parquet", "utf-8")
     (folder / "text.csv").write_text("x\n1\n", "utf-8")
+    (folder / "nothing.csv").touch()
     (folder / "empty").mkdir()
     before = sorted(folder.iterdir())
     done = sash(*arguments, cwd=folder, code=1)

@@ -96,5 +96,5 @@ def test_text_is_no_time_and_the_option_is_checked() -> None:
         query.run(pa.table({"t": ["1", "x"]}), on_bad_time="drop")
     with pytest.raises(ValueError, match="on_bad_time='keep' must be 'error' or 'drop'"):
         query.run(ROWS, on_bad_time="keep")  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match=r'1 null\(s\).*on_bad_time="drop"'):
+    with pytest.raises(ValueError, match=r'null in 1 row.*on_bad_time="drop"'):
         query.run(NULLS_ONLY)

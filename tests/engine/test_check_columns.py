@@ -24,6 +24,7 @@ NESTED = pa.schema({"x": pa.list_(pa.int64()), "key": pa.list_view(pa.string_vie
     ("given", "schema", "sentence"),
     [
         ({"aggregates": {"top": agg.max("load")}}, ROWS, r"There is no column 'load'. The data has 'key', 't'"),
+        ({"aggregates": {"n": agg.count("*")}}, ROWS, r"There is no column '\*'\. To count rows, write agg\.count\(\)\."),
         ({"by": "who"}, ROWS, r"There is no column 'who'"),
         ({"time": "when"}, ROWS, r"There is no column 'when'"),
         ({"order_by": "rank"}, ROWS, r"There is no column 'rank'"),
@@ -66,7 +67,7 @@ def test_queries_say_what_is_wrong_with_the_data_before_they_look_at_rows(
 
 def test_rows_without_a_time_are_refused() -> None:
     table = pa.table({"t": pa.array([1, None, 3, None]), "x": [1.0, 2.0, 3.0, 4.0]})
-    with pytest.raises(ValueError, match=r"The time column 't' has 2 null\(s\)\. Rows without a time have no order"):
+    with pytest.raises(ValueError, match=r"The time column 't' is null in 2 rows\. Fill in a time, or drop such rows"):
         declared(time="t").run(table)
 
 

@@ -388,15 +388,15 @@ def test_labels_that_do_not_fit_are_refused() -> None:
     events, labels = events_of(1), labels_of(1)
     with pytest.raises(ValueError, match="The labels have a column 'n', which is also the name of a result"):
         QUERY.run(events, at=labels.append_column("n", labels["t"]))
-    with pytest.raises(ValueError, match="There is no column 'key'"):
+    with pytest.raises(ValueError, match="The labels have no column 'key'"):
         QUERY.run(events, at=labels.drop_columns("key"))
-    with pytest.raises(ValueError, match="There is no column 'when'"):
+    with pytest.raises(ValueError, match="The labels have no column 'when'"):
         QUERY.run(events, at=labels, at_time="when")
     with pytest.raises(TypeError, match=r"same kind as the events, a pyarrow\.Table, but it is a pandas\.DataFrame"):
         QUERY.run(events, at=labels.to_pandas())
     with pytest.raises(TypeError, match="same kind"):
         QUERY.run(pl.DataFrame(events).lazy(), at=pl.DataFrame(labels))
-    with pytest.raises(ValueError, match=r"The time 't' of 1 label\(s\) is null"):
+    with pytest.raises(ValueError, match=r"The time 't' is null in 1 label"):
         QUERY.run(events, at=pa.table({"key": ["a", "a"], "t": [1, None]}))
     with pytest.raises(TypeError, match="at_time= names the time column of labels, but there are none"):
         QUERY.run(events, at_time="t")

@@ -48,6 +48,8 @@ def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: in
         ("SELECT max(load) OVER v FROM s WINDOW w AS (ORDER BY t)", "There is no window v."),
         ("SELECT quantile(load, qq => 0.5) FROM s [ROWS 3]", "has no parameter qq. Did you mean 'q'?"),
         ("SELECT max(load) FROM s", "The query has no window."),
+        ("SELECT max(load) FROM s [TUMBLE 3 ON t] GROUP BY", "GROUP BY needs a column"),
+        ("SELECT max(load) FROM s [TUMBL 3 ON t]", "Did you mean 'TUMBLE'? A window begins with RANGE"),
         ("SELECT max(load) OVER (ORDER BY t ROWS 3 PRECEDING) AS m FROM ", "FROM must name a table"),
         ("SELECT max(load) OVER (ORDER BY t ROWS 3 PRECEDING) AS m FROM WHERE x > 1", "FROM must name a table"),
         ("SELECT max(load) FROM s GROUP BY window()", "window needs the time column, as in window(ts, '1 hour')."),

@@ -301,7 +301,7 @@ def test_errors_of_lookups() -> None:
         state[:-1] + bytes([state[-1] ^ 1]),
         state[:20] + bytes([state[20] ^ 1]) + state[21:],
     ):
-        with pytest.raises(ValueError, match=r"These bytes are no state|does not know the header"):
+        with pytest.raises(ValueError, match=r"These bytes are not the state|does not know the header"):
             query.lookup(damaged, now=12)
     changed = sash.Query(**QUERY | {"windows": window.time(11)})
     with pytest.raises(ValueError, match="another header"):

@@ -127,7 +127,7 @@ def test_several_keys(server: FeatureThread) -> None:
         (path_of(card=""), "which '' does not fit"),
         (path_of(card=[1, 2]), "'card' is given twice. For several keys, send them with POST."),
         (path_of(card=1, now=[NOW, NOW]), "'now' is given twice"),
-        (path_of(card=1, now="x"), "now='x' is no time"),
+        (path_of(card=1, now="x"), "now='x' is not a time"),
         (f"/features?card=1&now={NOW}", "in a URL, + is %2B"),
         (path_of(crad=1), "Did you mean 'card'"),
         ("/features", "needs the key column"),

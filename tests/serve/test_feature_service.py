@@ -60,9 +60,9 @@ WRONG: list[tuple[dict[str, Any], Any, list[str], str]] = [
     ({"card": 3}, None, ["card"], r"There is no query 'card'\. Did you mean 'cards'"),
     ({"card": 3}, None, ["shops"], "No query has the key column 'card'"),
     ({"shop": "x"}, None, ["cards", "shops"], "'cards' needs the key column 'card'"),
-    ({"card": 3}, "yesterday", [], "now='yesterday' is no time"),
+    ({"card": 3}, "yesterday", [], "now='yesterday' is not a time"),
     ({"card": 3}, "2026-03-02T10:00:00", [], "2026-03-02T10:00:00Z; in a URL, \\+ is %2B"),
-    ({"card": 3}, 17, [], "now=17 is no time"),
+    ({"card": 3}, 17, [], "now=17 is not a time"),
     ({"card": 3}, "2026-03-02T10:00:00Z", [], "is before 2026-03-02"),
 ]
 
@@ -127,7 +127,7 @@ def test_times_of_all_types(store: Store, dtype: pa.DataType) -> None:
     else:
         assert service.answer([{"card": 1}])[0]["cards"]["features"] == {"n": 2}
     for wrong in ("x", "", 1.5, True, [1]):
-        with pytest.raises(ValueError, match=r"is no time\. The time column has the type"):
+        with pytest.raises(ValueError, match=r"is not a time\. The time column has the type"):
             read_moment(wrong, dtype)
 
 

@@ -284,7 +284,7 @@ def test_a_file_of_something_else_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "f.db").write_bytes(b"text, which is no database" * 100)
     with (
         open_store(f"sqlite:///{tmp_path / 'f.db'}") as store,
-        pytest.raises(ValueError, match="is no database of SQLite"),
+        pytest.raises(ValueError, match="is not an SQLite database"),
     ):
         store.names()
     with (

@@ -111,7 +111,7 @@ def test_wrong_text_is_reported_before_a_job_with_its_position(rows: DataFrame, 
 
 def test_a_condition_is_boolean(rows: DataFrame) -> None:
     for condition in ("quantity", F.col("quantity")):
-        with pytest.raises(TypeError, match="is of type int, but a condition is true or false"):
+        with pytest.raises(TypeError, match="is of type int, but a condition must be a boolean"):
             sash.Query(agg.sum("price", where=condition), window.rows(2), time="t").run(rows)
     made = sash.Query({"n": agg.count(where="NULL")}, window.rows(9), time="t").run(rows)
     assert made.agg(F.max("n")).collect()[0][0] == 0

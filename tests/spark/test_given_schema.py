@@ -75,7 +75,7 @@ def test_columns_of_another_type_are_an_error(rows: DataFrame) -> None:
 @pytest.mark.parametrize(
     ("schema", "options", "error", "message"),
     [
-        ("x(", {}, ValueError, "is no schema of Spark"),
+        ("x(", {}, ValueError, "is not a schema that Spark can read"),
         ("int", {}, TypeError, "must name columns and types"),
         ("k bigint, ts timestamp", {}, ValueError, "There is no column 'x'"),
         (SCHEMA, {"at": 1}, TypeError, "at= does not apply"),

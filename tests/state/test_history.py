@@ -328,7 +328,7 @@ def test_rows_without_a_time_in_the_history() -> None:
     bad = pa.concat_tables(
         [EVENTS, pa.table({"card": [1], "ts": pa.array([None], pa.timestamp("us")), "amount": [1.0]})]
     )
-    with pytest.raises(ValueError, match=r"history: The time column 'ts' has 1 null.*on_bad_time=\"drop\""):
+    with pytest.raises(ValueError, match=r"history: The time column 'ts' is null in 1 row.*on_bad_time=\"drop\""):
         TOTAL.run(rest(), history=bad.to_pandas(), until=UNTIL)
     with pytest.warns(UserWarning, match=r"1 row\(s\) of the history had no usable time in 'ts'"):
         results = TOTAL.run(rest(), history=bad.to_pandas(), until=UNTIL, on_bad_time="drop").read_all()

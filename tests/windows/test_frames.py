@@ -116,6 +116,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "exclude": (lambda: window.rows(3, exclude="tie"), r"exclude='tie' does not exist\. Did you mean .*ties"),  # type: ignore[arg-type]
     "time, after alone": (lambda: window.time(after=3), r"after=3 needs before=, how far the window reaches back"),
     "time, negative": (lambda: window.time(before=2, after=-3), r"leave no time between them"),
+    "rows, before alone": (lambda: window.rows(before=-1), r"before=-1 and after=0 leave no rows"),
+    "time, before alone": (lambda: window.time(before="-1h"), r"before='-1h' and after=0 leave no time between them"),
     "time, both ways": (
         lambda: window.time("1h", before="1h"),
         r"range='1h' cannot be combined with before= or after=",

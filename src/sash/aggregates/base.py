@@ -26,6 +26,7 @@ from sash.aggregates.naming import FactoryCall, as_literal, call_text, not_a_nam
 from sash.aggregates.parts import Coding, Forms, Laws, ResultRule, TimeInput
 from sash.aggregates.pickling import Picklable
 from sash.expressions import ColumnLike, ComputedColumn, Condition, as_column, as_condition, source_of
+from sash.hints import counted
 
 if TYPE_CHECKING:  # sql imports this module
     from sash.aggregates.sql import SqlRule
@@ -138,7 +139,7 @@ class Aggregate(Picklable, Generic[P]):
                 raise not_a_name(self.name, f"{shorten(name)} as column {number + 1}", f"{self.name}({letters})")
         if len(names) != self.named_inputs:
             raise TypeError(
-                f"{self.name} needs {self.named_inputs} column(s), but got {len(names)}: {', '.join(map(repr, names))}."
+                f"{self.name} needs {counted(self.named_inputs, 'column')}, but got {len(names)}: {', '.join(map(repr, names))}."
             )
         if "" in names:
             raise TypeError(f"{self.name}: '' is not the name of a column. Use a string, as in {self.name}(\"load\").")

@@ -14,6 +14,7 @@ from sash.aggregates.naming import as_literal, not_a_name, shorten
 from sash.aggregates.parts import Laws, ResultRule
 from sash.aggregates.sql import SqlForm, SqlInput, SqlRule
 from sash.expressions import ColumnLike, ComputedColumn, Condition, as_column, as_condition
+from sash.hints import counted
 
 Kinds: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, Any]
@@ -145,6 +146,10 @@ def require_list(name: str, parameter: str, values: Any, *, at_least: int) -> li
 # -- aggregates of the user's own functions -----------------------------------------------------------------------------
 
 
+TAKES = {"combine": ("older", "newer"), "lower": ("partial",), "inverse": ("combined", "older")}
+"""The arguments of the functions of an aggregate, besides `lift`, which takes one for each column."""
+
+
 def aggregate(
     name: str,
     lift: Callable[..., P],
@@ -175,7 +180,8 @@ def aggregate(
     Nulls and NaN: a row reaches `lift` only if none of its columns is null; NaN is a value.
     Result: the type that the functions return; if that is a date, a time or a duration of a column, the type of that column;
     null if the window has no values. Compiled integers have 64 bits.
-    Errors: TypeError if `lift` takes any number of arguments and `inputs` is missing, or if an argument is not a function.
+    Errors: TypeError if `lift` takes any number of arguments and `inputs` is missing, or if an argument is not a function of the right
+    number of arguments.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -210,6 +216,28 @@ def _check_functions(name: Any, functions: Functions) -> None:
             continue
         if not callable(function):
             raise TypeError(f"aggregate {name!r} got {parameter}={function!r}, which is not a function.")
+        if parameter in TAKES and not _takes(function, TAKES[parameter]):
+            call = f"{parameter}({', '.join(TAKES[parameter])})"
+            raise TypeError(
+                f"aggregate {name!r}: {parameter} must take {counted(len(TAKES[parameter]), 'argument')}: {call}."
+            )
+
+
+def _takes(function: Callable[..., Any], arguments: Sequence[str]) -> bool:
+    """Return whether a function can be called with so many arguments; True if it does not say what it takes.
+
+    >>> _takes(max, ("older", "newer")), _takes(lambda older: older, ("older", "newer"))
+    (True, False)
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
 
 
 def _count_parameters(name: str, lift: Callable[..., Any]) -> int:

@@ -245,10 +245,8 @@ def _define(
 ) -> Aggregate[Any]:
     """Return the aggregate with the functions for a half-life, or with those for alpha."""
     if (half_life is None) == (alpha is None):
-        how_many = "neither" if alpha is None else "both"
-        raise TypeError(
-            f'{name} got {how_many} of half_life and alpha. Give one of them: half_life="1h" for time, alpha=0.1 for rows.'
-        )
+        problem = "needs half_life or alpha" if alpha is None else "cannot have both half_life and alpha"
+        raise TypeError(f'{name} {problem}. Use half_life="1h" to count in time, or alpha=0.1 to count in rows.')
     if half_life is None:
         assert alpha is not None
         _require_alpha(name, alpha)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate, Functions, P, pair, second_field, unchanged
 from sash.aggregates.comparison import is_above
+from sash.aggregates.decimals import join_value, over_digits
 from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, Kinds, define
 from sash.aggregates.parts import Laws, ResultRule
 from sash.aggregates.sql import NativeSql, PackedKey, SqlForm, SqlInput, quote, unless_null
@@ -95,6 +96,8 @@ def spread(column: ColumnLike | None = None, *, where: Condition | None = None) 
     """
     functions, variants = Functions(twice, widen, width_between), {INTEGERS: {"lower": integer_width}}
     fields: Fields = {"commutative": True, "result": ResultRule(gives="difference", decimals=(1, 0)), "sql": spread_sql}
+    laws: Fields = {"commutative": True, "decimals": (1, 0)}
+    fields["scaled"] = over_digits("spread", Functions(twice, widen), (integer_width,), join_value, **laws)
     return define("spread", column, functions=functions, variants=variants, **fields, where=where)
 
 

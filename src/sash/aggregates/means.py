@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from sash.aggregates import compensated, integers, sum_like
-from sash.aggregates.base import Aggregate, Functions
+from sash.aggregates.base import Aggregate, Functions, first_field, second_field, third_field, unchanged
 from sash.aggregates.compensated import (
     NO_ERROR,
     CountedSum,
@@ -24,9 +24,10 @@ from sash.aggregates.compensated import (
     plain,
     total_of,
 )
+from sash.aggregates.decimals import join_mean, over_digits
 from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, define
 from sash.aggregates.integers import split
-from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, unless_null
+from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, quote, unless_null
 from sash.aggregates.sum_like import add_both, subtract_both, sums_of
 from sash.expressions import ColumnLike, Condition
 
@@ -70,6 +71,9 @@ def mean(column: ColumnLike | None = None, *, where: Condition | None = None) ->
         FLOATS: {"functions": compensated.COUNTED_SUM},
         INTEGERS: {"functions": integers.COUNTED_TOTAL, "invertible": True, "counts": (2,)},
     }
+    counted = integers.COUNTED_TOTAL._replace(lower=unchanged)
+    laws: Fields = {"commutative": True, "invertible": True, "counts": (2,), "decimals": (MORE_DIGITS, MORE_DIGITS)}
+    fields["scaled"] = over_digits("mean", counted, (first_field, second_field, third_field), join_mean, **laws)
     return define("mean", column, functions=functions, **fields, variants=variants, where=where)
 
 
@@ -193,16 +197,21 @@ def mean_sql(source: SqlInput) -> SqlForm | str:
         total = f"(CAST({{high}} + shiftright({{low}}, 32) AS DOUBLE) * 4294967296D + ({{low}} & {integers.LOW_BITS}L))"
     form = source.form(counted, lift, f"{total} / nullif({{count}}, 0)")
     is_packed = "high" in counted and 0 < source.order.window.rows <= MOST_PACKED
-    return form._replace(native=_mean_of_packed(source, counted["high"])) if is_packed else form
+    return form._replace(native=_mean_of_packed(source)) if is_packed else form
 
 
-def _mean_of_packed(source: SqlInput, high: str) -> NativeSql:
-    """Return how Spark computes a mean of integers in frames of few rows, with one sum less: one has the low halves, and the count above."""
-    one, below = 1 << PACKED_BITS, (1 << PACKED_BITS) - 1
-    low = f"sum({source.column.sql} & {integers.LOW_BITS}L | {one}L)"
+def _mean_of_packed(source: SqlInput) -> NativeSql:
+    """Return how Spark computes a mean of integers in frames of few rows, with one sum less: one has the low halves, and the count above.
+
+    Rows have the halves instead of the integers, which follow from them: each further column of rows costs Spark as much as a sum.
+    """
+    x, one, below = source.column, 1 << PACKED_BITS, (1 << PACKED_BITS) - 1
+    high, low = (f"{half} half of {x.name}" for half in ("high", "low"))
+    sums = {"high": f"sum({quote(high)})", "low and count": f"sum({quote(low)})"}
     total = f"(CAST({{high}} AS DOUBLE) * 4294967296D + ({{low and count}} & {below}L))"
-    return source.native(
-        {"high": high, "low and count": low}, f"{total} / shiftright({{low and count}}, {PACKED_BITS})"
+    return source.native(sums, f"{total} / shiftright({{low and count}}, {PACKED_BITS})")._replace(
+        inputs={high: f"shiftright({x.sql}, 32)", low: f"{x.sql} & {integers.LOW_BITS}L | {one}L"},
+        restored={x.name: f"shiftleft({quote(high)}, 32) | {quote(low)} & {integers.LOW_BITS}L"},
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.comparison import ascending, is_above
+from sash.aggregates.decimals import join_quantile, over_digits
 from sash.aggregates.definition import Fields, compiled_only_by, define, require_count, require_fraction, require_list
 from sash.aggregates.parts import Coding, Laws, Ranking, ResultRule
 from sash.expressions import ColumnLike, Condition
@@ -263,7 +264,11 @@ def _quantile(name: str, column: ColumnLike | None, fraction: float, **fields: A
         ("float", "bool"): _rank_fields(rank, number_between),
         ("ticks",): _rank_fields(rank, ticks_between),
     }
-    return define(name, column, variants=numbers, **SORTED, **_rank_fields(rank, interpolate), **fields)
+    read = tuple(_rank_fields(rank, part) for part in (value_below, value_above, part_between))
+    laws = {field: value for field, value in SORTED.items() if field != "functions"} | {"ranked": read[0]["ranked"]}
+    scaled = over_digits(name, SORTED["functions"], read, join_quantile, **laws)
+    own = _rank_fields(rank, interpolate)
+    return define(name, column, variants=numbers, **SORTED, **own, scaled=scaled, **fields)
 
 
 def nearest_rank(name: str, fraction: float) -> Aggregate[SortedValues]:
@@ -375,6 +380,16 @@ PLACES = {
 def value_below(below: Any, above: Any, part: float) -> Any:  # noqa: ARG001 — the rank has no fraction
     """Return the value at the rank."""
     return below
+
+
+def value_above(below: Any, above: Any, part: float) -> Any:  # noqa: ARG001 — the caller interpolates
+    """Return the value after the rank, or at it."""
+    return above
+
+
+def part_between(below: Any, above: Any, part: float) -> float:  # noqa: ARG001
+    """Return the fraction of the rank."""
+    return part
 
 
 def float_below(below: float, above: float, part: float) -> float:  # noqa: ARG001 — the rank has no fraction

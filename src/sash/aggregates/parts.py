@@ -182,7 +182,7 @@ class Coding(Picklable):
     """The integer codes that may replace each column, so that kernels can process values of any type: "any" distinct codes
     if the aggregate only tests values for equality, "ordered" codes if it compares them."""
     reads: Callable[[Any], Any] | None = None
-    """Makes the booleans that kernels read of an Arrow column of numbers or text; `lift` then takes them. None for the column itself."""
+    """Makes the booleans or numbers that kernels read of an Arrow column; `lift` then takes them. None for the column itself."""
     sorts: bool = False
     """Sorts Python values, so that the own order of a dictionary column is not respected."""
     hashes: bool = False
@@ -220,6 +220,11 @@ class Forms:
     """If the result is an estimate: the aggregate of the same numbers or text that is exact. It replaces the estimate where Sash reads
     the rows of a window, or compiles; partials that others compute are sketches."""
 
+    scaled: Aggregate[Any] | None = field(default=None, compare=False)
+    """The aggregate of the digits of decimals of up to 18 digits, which kernels read as integers (see `decimals`); it has `join`."""
+    join: Callable[[Any, Any], Any] | None = field(default=None, compare=False)
+    """Makes a column of the results of all entries, given its type; None if the result is a list."""
+
     def over(self, columns: tuple[str, ...], time: str) -> Forms:
         """Bind all of them to columns."""
         return Forms(
@@ -227,6 +232,8 @@ class Forms:
             entries=tuple(entry.over(columns, time) for entry in self.entries),
             inner=self.inner.over(columns[1:], time) if self.inner is not None else None,
             exact=self.exact.over(columns, time) if self.exact is not None else None,
+            scaled=self.scaled.over(columns, time) if self.scaled is not None else None,
+            join=self.join,
         )
 
 

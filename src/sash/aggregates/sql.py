@@ -85,6 +85,8 @@ class NativeSql(NamedTuple):
     """SQL for the result, over these columns."""
     inputs: Mapping[str, str] = {}
     """SQL for further columns of rows, by their names: Spark computes what several expressions read once."""
+    restored: Mapping[str, str] = {}
+    """SQL for columns that follow from `inputs`, by their names: rows that have those need not have these, too."""
 
     def inlined(self, calls: Mapping[str, str]) -> str:
         """Return SQL for the result over aggregates, by the names of the columns that they replace.
@@ -140,7 +142,14 @@ class SqlInput(NamedTuple):
         named = {self._column_name(name): text for name, text in expressions.items()}
         fields |= {"columns": tuple(named), "inputs": len(named), "shown_columns": self.aggregate.named_columns}
         # Slices of different lanes hold different numbers of values, so kernels must not share counts.
-        fields |= {"lift": lift or self.aggregate.lift, "counts": (), "variants": {}, "exact": None, "sql": None}
+        fields |= {
+            "lift": lift or self.aggregate.lift,
+            "counts": (),
+            "variants": {},
+            "exact": None,
+            "scaled": None,
+            "sql": None,
+        }
         aggregate = with_fields(self.aggregate, **fields)
         return SqlForm(named, aggregate, self.native(expressions, result) if result else None)
 

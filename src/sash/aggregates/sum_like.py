@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sash.aggregates import compensated, integers
-from sash.aggregates.base import Aggregate, Functions, pair, unchanged
+from sash.aggregates.base import Aggregate, Functions, first_field, pair, second_field, unchanged
 from sash.aggregates.compensated import as_float, lift_any, lift_float, lift_square, plain
+from sash.aggregates.decimals import join_total, over_digits
 from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, counted_columns, define
 from sash.aggregates.parts import Laws, ResultRule
 from sash.aggregates.sql import Lift, SqlForm, SqlInput, literal
@@ -78,6 +79,9 @@ def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     """
     functions = Functions(lift_any, add, plain, subtract)
     fields: Fields = {"decimals": (MORE_DIGITS, 0), "variants": _sums_of_numbers(lift_float, integers.split)}
+    halves = Functions(integers.split, add_both, inverse=subtract_both, identity=integers.ZERO)
+    laws: Fields = {"commutative": True, "invertible": True, "decimals": (MORE_DIGITS, 0)}
+    fields["scaled"] = over_digits("sum", halves, (first_field, second_field), join_total, **laws)
     return define("sum", column, functions=functions, sql=sum_sql, **fields, where=where)
 
 

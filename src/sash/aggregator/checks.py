@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
+from sash.hints import counted
 
 
 def check_ranges(ranges: Sequence[SupportsIndex] | None) -> tuple[int, ...]:
@@ -57,7 +58,7 @@ def check_columns(values: Any, aggregate: Aggregate[Any]) -> tuple[Any, ...]:
     given = values if isinstance(values, tuple) else (values,)
     if len(given) != max(1, aggregate.inputs):
         raise TypeError(
-            f"{aggregate.name} needs {aggregate.inputs} column(s), but got {len(given)}. Pass a tuple of columns."
+            f"{aggregate.name} needs {counted(aggregate.inputs, 'column')}, but got {len(given)}. Pass a tuple of columns."
         )
     return given
 
@@ -65,7 +66,7 @@ def check_columns(values: Any, aggregate: Aggregate[Any]) -> tuple[Any, ...]:
 def check_values(values: tuple[Any, ...], aggregate: Aggregate[Any]) -> tuple[Any, ...]:
     """Return the values of a row, none for `count()`. Raise TypeError if they are not as many as the aggregate takes."""
     if aggregate.inputs and len(values) != aggregate.inputs:
-        raise TypeError(f"{aggregate.name} needs {aggregate.inputs} value(s) per row, but got {len(values)}.")
+        raise TypeError(f"{aggregate.name} needs {counted(aggregate.inputs, 'value')} per row, but got {len(values)}.")
     return values[: aggregate.inputs]
 
 

@@ -23,9 +23,9 @@ app = typer.Typer(
 Engine = Literal["local", "spark"]
 OnBadTime = Literal["error", "drop"]
 Picture = Literal["results", "windows", "plan"]
-TEXT = typer.Argument(metavar="QUERY", help="The text of a query, or a file that holds it.")
+TEXT = typer.Argument(metavar="QUERY", help="A query in SQL or CQL, or a file that contains one.")
 OPTIONAL_TEXT = typer.Argument(
-    None, metavar="QUERY", help="The text of a query, or a file that holds it. Default: a demo."
+    None, metavar="QUERY", help="A query in SQL or CQL, or a file that contains one. Default: a demo."
 )
 SOURCE = typer.Option(
     None, "--input", "-i", metavar="PATH", help="A file, a folder, a pattern such as 'data/*.csv', or - for a pipe."
@@ -88,7 +88,7 @@ def run(
     stream: bool = typer.Option(False, "--stream", help="Read new files of a folder as they arrive, on Spark."),
     once: bool = typer.Option(False, "--once", help="With --stream: process the files that are there, and end."),
     checkpoint: str | None = typer.Option(
-        None, metavar="FOLDER", help="Where a stream stores its state, to go on after a restart."
+        None, metavar="FOLDER", help="Where a stream stores its state, to continue after a restart."
     ),
     forget: str | None = typer.Option(
         None,
@@ -98,7 +98,7 @@ def run(
     resume: str | None = typer.Option(
         None,
         metavar="FILE",
-        help="Read only new files, and go on where the last run ended. -o is a folder, which gets a file for each run.",
+        help="Read only new files, and continue where the last run ended. -o is a folder, which gets a file for each run.",
     ),
     time: str | None = TIME,
     time_format: str | None = TIME_FORMAT,
@@ -130,8 +130,8 @@ def run(
 ) -> None:
     """Run a query and write its results.
 
-    FROM in the text names files in quotes, or any table, which then is the input of -i. Without -o, a terminal shows a table
-    and a pipe gets CSV.
+    FROM names a file in quotes; any other name stands for the input of -i. Without -o, a terminal shows a table, and a pipe
+    gets CSV.
     """
     on_spark = stream or engine == "spark"
     if engine == "local" and stream:
@@ -260,7 +260,7 @@ def sample(
         help="csv, tsv, json, ndjson, parquet, arrow or arrows. Default: by ending; parquet for a pipe.",
     ),
 ) -> None:
-    """Write data to try queries on: a sample is a part of the package."""
+    """Write sample data to try queries on. No download is needed."""
     from sash.cli.sample import write_sample
 
     write_sample(name, target, output_format)

@@ -216,6 +216,8 @@ def connect_duckdb(**config: Any) -> Any:
 def _text_files(name: str, files: Sequence[str], file_format: str) -> Input:
     import duckdb  # noqa: PLC0415 — as above
 
+    if not any(Path(file).stat().st_size for file in files):
+        raise ValueError(f"Cannot read {name!r}: it is empty.")
     connection = connect_duckdb()
     listed = ", ".join(quoted(file, "'") for file in files)
     source = with_checked_types(connection, DUCKDB_READERS[file_format].format(files=f"[{listed}]"), files)

@@ -42,7 +42,7 @@ def show_size(
     plan = SizePlan.with_enough_cores(size, seconds, known, busy)
     print_listing(("what", "how much", "how it is known"), [*plan.lines()])
     typer.echo(
-        "\nReading the source and writing the results come on top. The page on size says how all this was measured."
+        "\nReading the source and writing the results come on top. docs/sizing.md says how all this was measured."
     )
 
 

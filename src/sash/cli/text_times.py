@@ -209,11 +209,17 @@ class TextColumn:
         return None if not found else (int(found[0][0]), str(found[0][1]))
 
     def _misfit(self, fitting: Sequence[str]) -> ValueError:
-        problem = f"Column {self.column!r} of {self.source.name!r} is text, and no format of a time fits all of it"
+        column = f"Column {self.column!r} of {self.source.name!r}"
+        problem = f"{column} is text, and no format of a time fits all of it"
         if not fitting:
             found = self.first("true")
-            shown = "it has no values" if found is None else f"row {found[0]} has {found[1]!r}"
-            return ValueError(f"{problem}: {shown}. Name the format with --time-format, {EXAMPLES}.")
+            if found is None:
+                return ValueError(
+                    f"{column} has no values, so its type is unknown. Name the format with --time-format, {EXAMPLES}."
+                )
+            return ValueError(
+                f"{problem}: row {found[0]} has {found[1]!r}. Name the format with --time-format, {EXAMPLES}."
+            )
         bad = self.first_bad(fitting[0])
         assert bad is not None
         return ValueError(

@@ -7,10 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
+from sash.aggregates.decimals import MOST_DIGITS, as_floats, is_short
 from sash.aggregates.parts import varying_column
 from sash.algorithms import find_algorithm
 from sash.columns.column_types import CannotCompileError, can_be_key, column_type, has_nanoseconds, plain_type
+from sash.columns.result_column import result_type
 from sash.columns.time_probes import check_arithmetic
 from sash.expressions import source_of
 from sash.hints import did_you_mean, list_names
@@ -62,9 +64,8 @@ def check_columns(query: QuerySpec, names: list[str]) -> None:
         if not isinstance(name, str):
             continue  # expressions name their columns themselves
         if name not in names:
-            raise ValueError(
-                f"There is no column {name!r}.{did_you_mean(name, names)} The data has {list_names(names)}."
-            )
+            hint = " To count rows, write agg.count()." if name == "*" else did_you_mean(name, names)
+            raise ValueError(f"There is no column {name!r}.{hint} The data has {list_names(names)}.")
         if names.count(name) > 1:
             raise ValueError(f"There are {names.count(name)} columns named {name!r}. Rename all but one.")
     for name in query.computed:
@@ -131,7 +132,7 @@ def _how_to_cast(column: str, group: str) -> str:
         return "Cast it to numbers."
     name = column if column.isidentifier() else f'"{column}"'
     text, comma = f"CAST({name} AS DOUBLE)", f"CAST(replace({name}, ',', '.') AS DOUBLE)"
-    return f"Cast it, in SQL or in sash.expr(…): {text}, TRY_{text} if some values are no numbers, or {comma} if it has decimal commas."
+    return f"Cast it, in SQL or in sash.expr(…): {text}, TRY_{text} if some values are not numbers, or {comma} if it has decimal commas."
 
 
 def _check_ordered(dtype: pa.DataType, label: str, column: str) -> None:
@@ -143,9 +144,35 @@ def why_interpreted(query: QuerySpec, schema: pa.Schema, *, compiled: bool) -> d
     """Return the reasons why aggregates are interpreted, as far as types decide, by the names of those that are."""
     if not compiled:
         return dict.fromkeys(query.aggregates, "compiled=False was given")
-    forms = {name: exact_form(query, aggregate, schema) or aggregate for name, aggregate in query.aggregates.items()}
-    reasons = {name: _why(query, form, input_types(form, schema)) for name, form in forms.items()}
+    forms = {name: replacing_form(query, aggregate, schema) for name, aggregate in query.aggregates.items()}
+    reasons = {
+        name: _why(query, aggregate, input_types(aggregate, schema))
+        for name, aggregate in query.aggregates.items()
+        if forms[name] is None
+    }
     return {name: reason for name, reason in reasons.items() if reason}
+
+
+def replacing_form(query: QuerySpec, aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any] | None:
+    """Return the aggregate that is compiled in place of another one over columns of these types; None if that one is compiled or interpreted itself."""
+    return exact_form(query, aggregate, schema) or _form_for_decimals(query, aggregate, schema)
+
+
+def _form_for_decimals(query: QuerySpec, aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any] | None:
+    """Return the form that reads decimals as numbers; None if there is none."""
+    types = input_types(aggregate, schema)
+    groups = {column_type(dtype).group for dtype in types}
+    if "decimal" not in groups or not groups <= {"decimal", "int", "float", "bool"} or aggregate.coding.codes:
+        return None
+    if aggregate.forms.scaled is not None:
+        form, dtype = aggregate.forms.scaled, pa.int64()
+        is_readable = is_short(types[0])
+    else:
+        exact = aggregate.forms.exact or aggregate
+        form, dtype = with_fields(exact.of_kind("float"), reads=as_floats), pa.float64()
+        is_readable = aggregate.is_built_in and result_type(exact, types) == dtype
+    read = [*[dtype] * len(aggregate.named_columns), *types[len(aggregate.named_columns) :]]
+    return form if is_readable and not _why(query, form, read) else None
 
 
 def exact_form(query: QuerySpec, aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any] | None:
@@ -177,7 +204,9 @@ def _why(query: QuerySpec, aggregate: Aggregate[Any], types: list[pa.DataType]) 
     for dtype in types:
         is_number = column_type(dtype).numbers is not None
         if not is_number and (not aggregate.coding.codes or column_type(plain_type(dtype)).is_nested):
-            return f"columns of {dtype} are not compiled: only numbers, booleans and times are"
+            is_long = pa.types.is_decimal(dtype) and dtype.precision > MOST_DIGITS
+            compiled = f"decimals of up to {MOST_DIGITS} digits" if is_long else "numbers, booleans and times"
+            return f"columns of {dtype} are not compiled: only {compiled} are"
     keeper = aggregate.laws.need_values
     if aggregate.coding.interpreted_only and not (keeper and query.slicing in ("auto", "none")):
         return aggregate.coding.interpreted_only

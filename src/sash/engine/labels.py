@@ -27,7 +27,8 @@ from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
 from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, run_sections, section_count
 from sash.engine.threads import CORES
-from sash.hints import list_names
+from sash.expressions import is_computed
+from sash.hints import counted, did_you_mean, list_names
 from sash.options import WithLabels as LabelOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
@@ -70,11 +71,16 @@ def of_other_kind(labels: object, expected: str) -> TypeError:
 
 
 def check_names(query: QuerySpec, names: list[str], at_time: str | None) -> None:
-    """Raise ValueError if labels lack their time, or have a column with the name of a result."""
+    """Raise ValueError if labels lack a key or their time, or have a column with the name of a result."""
     if at_time is None and query.time is not None and query.time not in names:
         raise ValueError(
             f"The labels have no column {query.time!r}, the time of the query. Name their own: run(events, at=labels, at_time=…). They "
             f"have {list_names(names)}."
+        )
+    needed = [name for name in [*query.by, at_time] if name is not None and not is_computed(name)]
+    if missing := [name for name in needed if name not in names]:
+        raise ValueError(
+            f"The labels have no column {missing[0]!r}.{did_you_mean(missing[0], names)} They have {list_names(names)}."
         )
     if taken := [name for name in query.row_columns if name in names]:
         raise ValueError(
@@ -194,7 +200,7 @@ def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time:
     moments = as_type(labels[name], name, time.type)
     if moments.null_count:
         raise ValueError(
-            f"The time {name!r} of {moments.null_count} label(s) is null. Drop these labels, or fill in a time."
+            f"The time {name!r} is null in {counted(moments.null_count, 'label')}. Drop such labels, or fill in a time."
         )
     codes, keys = np.zeros(len(events) + len(labels), code_type(len(events) + len(labels))), 1
     if layout.by:

@@ -81,7 +81,7 @@ def check_conditions(query: QuerySpec, types: Mapping[Expression, pa.DataType]) 
         dtype = None if column.where is None else types.get(column.where)
         if dtype not in (None, pa.bool_(), pa.null()):
             raise TypeError(
-                f'where="{column.where.text if column.where else ""}" is of type {dtype}, but a condition is true or false.'
+                f'where="{column.where.text if column.where else ""}" is of type {dtype}, but a condition must be a boolean.'
             )
 
 

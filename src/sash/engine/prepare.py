@@ -13,7 +13,7 @@ import pyarrow as pa
 from sash.aggregates.base import Aggregate
 from sash.columns.column_types import CannotCompileError, column_type
 from sash.durations import TimeUnit
-from sash.engine.check_columns import check_types, exact_form, interpreted_form, why_interpreted
+from sash.engine.check_columns import check_types, interpreted_form, replacing_form, why_interpreted
 from sash.engine.row_block import KEY_HASH, RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
 from sash.kernels.functions import fingerprint, fingerprint_any
@@ -215,9 +215,9 @@ def prepare(
 def _plan(query: QuerySpec, schema: pa.Schema, interpreted: Mapping[str, str]) -> Plan:
     forms = {name: interpreted_form(one, schema) for name, one in query.aggregates.items() if name in interpreted}
     choices = {"algorithm": query.algorithm, "objective": query.objective, "slicing": query.slicing}
-    estimates = {name: one for name, one in query.aggregates.items() if name not in interpreted}
-    exact = {name: form for name, one in estimates.items() if (form := exact_form(query, one, schema)) is not None}
-    aggregates = {**query.aggregates, **forms, **exact}
+    others = {name: one for name, one in query.aggregates.items() if name not in interpreted}
+    replaced = {name: form for name, one in others.items() if (form := replacing_form(query, one, schema)) is not None}
+    aggregates = {**query.aggregates, **forms, **replaced}
     return make_plan(query.windows, aggregates, **choices, kinds=kinds_of(schema), interpreted=interpreted)
 
 

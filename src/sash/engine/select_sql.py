@@ -140,11 +140,19 @@ def _bind(cursor: Any, expression: Expression, names: list[str]) -> None:
         cursor.execute(f"EXPLAIN SELECT 1 FROM {ROWS} WHERE (\n{expression.text}\n) IS NULL")  # noqa: S608 — parsed before
     except duckdb_module().Error as error:
         text = str(error)
-        problem = first_line(error).replace("WHERE clause cannot contain aggregates!", "it aggregates rows.")
+        aggregates = "it aggregates rows, but an expression is evaluated for each row by itself."
+        problem = first_line(error).replace("WHERE clause cannot contain aggregates!", aggregates)
         if "not found in FROM clause" in problem:
-            problem = f"{problem.removesuffix(' in FROM clause!')}. The data has {list_names(names)}."
+            problem = f"{problem.removesuffix(' in FROM clause!')}.{_quotes_hint(problem, expression)} The data has {list_names(names)}."
         marked = text[text.index("LINE ") :].split("\n") if "LINE " in text else []
         raise _wrong_text(expression, problem, marked) from error
+
+
+def _quotes_hint(problem: str, expression: Expression) -> str:
+    """Return a hint if a name that is no column is in double quotes: it may be meant as text."""
+    name = problem.partition('"')[2].partition('"')[0]
+    quoted = f'"{name}"'
+    return f" If {quoted} is text, write '{name}': double quotes are for names." if quoted in expression.text else ""
 
 
 def _wrong_text(expression: Expression, problem: str, marked: list[str]) -> ValueError:
@@ -156,7 +164,8 @@ def _wrong_text(expression: Expression, problem: str, marked: list[str]) -> Valu
             last = expression.text.rstrip().split("\n")[-1]
             marked = [last, " " * len(last) + "^"]
     where = "".join(f"\n  {line}" for line in marked)
-    return ValueError(f"SQL {json.dumps(expression.text, ensure_ascii=False)}: {problem}{where}")
+    shown = repr(expression.text) if '"' in expression.text else json.dumps(expression.text, ensure_ascii=False)
+    return ValueError(f"SQL {shown}: {problem}{where}")
 
 
 def first_line(error: Exception) -> str:
@@ -182,7 +191,9 @@ def names_in(expression: Expression) -> tuple[str, ...]:
         position = int(parsed.get("position", 0)) - len("SELECT (\n")
         if parsed.get("error_type") == "not implemented":  # statements that are no SELECT
             raise _wrong_text(expression, SEVERAL, [])
-        raise _wrong_text(expression, parsed["error_message"], _mark(expression.text, position))
+        at_end = position >= len(expression.text.rstrip())
+        problem = parsed["error_message"].replace('at or near ")"', "at the end") if at_end else parsed["error_message"]
+        raise _wrong_text(expression, problem, _mark(expression.text, position))
     nodes = [statement["node"] for statement in parsed["statements"]]
     plain = len(nodes) == 1 and len(nodes[0].get("select_list", ())) == 1 and nodes[0]["from_table"]["type"] == "EMPTY"
     if not plain or nodes[0].keys() & {"where_clause", "modifiers", "group_expressions", "having", "qualify", "sample"}:
@@ -196,7 +207,7 @@ def names_in(expression: Expression) -> tuple[str, ...]:
             raise _wrong_text(expression, problem, _mark(expression.text, position))
         if node_class == "FUNCTION" and node["function_name"].lower() in OF_SETTINGS:
             position = node.get("query_location", 0) - len("SELECT (\n")
-            problem = f"{node['function_name']} reads what is no part of the data."
+            problem = f"{node['function_name']} reads or writes settings, which are not part of the data."
             raise _wrong_text(expression, problem, _mark(expression.text, position))
         if node_class == "COLUMN_REF":
             names += node["column_names"]
@@ -279,7 +290,7 @@ def rows_where(table: pa.Table, condition: Expression) -> pa.ChunkedArray:
     if mask.type == pa.null():
         mask = mask.cast(pa.bool_())
     if mask.type != pa.bool_():
-        raise TypeError(f"The condition {condition.text} is of type {mask.type}, but a condition is true or false.")
+        raise TypeError(f"The condition {condition.text} is of type {mask.type}, but a condition must be a boolean.")
     return pc.fill_null(mask, False)
 
 

@@ -15,6 +15,7 @@ from sash.columns.buffers import as_arrow, as_numpy
 from sash.columns.column_types import DAY, column_type
 from sash.columns.read_column import to_arrow
 from sash.durations import TimeUnit
+from sash.hints import counted
 from sash.windows.base import Ints
 
 TICKS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -47,8 +48,8 @@ class TimeColumn:
         array = to_arrow(column)
         if array.null_count:
             raise ValueError(
-                f"The time column {self.name!r} has {array.null_count} null(s). Rows without a time have no order. Drop them, "
-                'fill in a time, or run with on_bad_time="drop" in this process (--on-bad-time drop).'
+                f"The time column {self.name!r} is null in {counted(array.null_count, 'row')}. Fill in a time, or drop such rows: with "
+                'run(data, on_bad_time="drop"), on the command line with --on-bad-time drop, on Spark with a filter before the query.'
             )
         if self.type == pa.date64():
             array = array.cast(pa.date32(), safe=False)
@@ -95,7 +96,7 @@ def nanoseconds_of(moment: Any) -> int:
         return int(moment.astype(f"datetime64[{unit}]").astype(np.int64)) * TICKS[unit]
     is_null = isinstance(moment, datetime) and math.isnan(moment.year)  # NaT of pandas
     if is_null or not isinstance(moment, date):
-        raise TypeError(f"{moment!r} is no time.")
+        raise TypeError(f"{moment!r} is not a time.")
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 — a date has no zone
     try:

@@ -16,6 +16,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
 from sash.durations import UNIT_NAMES
+from sash.hints import did_you_mean
 from sash.language.sql_error import fail
 
 TABLE_FUNCTIONS = ("HOP", "TUMBLE", "CUMULATE", "SESSION")
@@ -46,6 +47,8 @@ EMITTED = {
     "ON": "windows are emitted once, when they are final",
 }
 """What to do instead of EMIT, by the word after it."""
+BRACKETS = ("RANGE", "ROWS", "TUMBLE", "CUMULATE", "SESSION", "EXPANDING", "DELTA", "PUNCTUATED BY")
+"""The words that a window in brackets begins with."""
 KSQL = {"TUMBLING": "TUMBLE", "HOPPING": "RANGE", "SESSION": "SESSION"}
 """The windows of ksqlDB by the words after WINDOW, and those of CQL."""
 SPAN = "span"
@@ -244,7 +247,8 @@ class WindowSql(Dialect):
             elif self._match_texts(("DELTA",)):
                 this, threshold = self._parse_name(), self._parse_amount()
             elif not self._match_texts(("EXPANDING",)):
-                self.raise_error("Expected RANGE, ROWS, TUMBLE, CUMULATE, SESSION, EXPANDING, DELTA or PUNCTUATED BY")
+                problem = f"A window begins with {', '.join(BRACKETS[:-1])} or {BRACKETS[-1]}"
+                self.raise_error(f"{did_you_mean(kind, BRACKETS)} {problem}".strip())
             self._parse_bracket_options(options)
             name = self._parse_id_var() if self._match(TokenType.ALIAS) else None
             self._parse_bracket_options(options)

@@ -197,7 +197,10 @@ def _bound(call: Any, spec: Any, side: str) -> Length | None:
             fail(call, f"A frame cannot {side} with UNBOUNDED {direction}.")
         return None
     if not isinstance(value, exp.Expression) or direction not in ("PRECEDING", "FOLLOWING"):
-        fail(call, "A frame is between bounds such as 3 PRECEDING, CURRENT ROW and UNBOUNDED FOLLOWING.")
+        fail(
+            call,
+            "A frame needs a bound, as in ROWS 3 PRECEDING, or two, as in ROWS BETWEEN 3 PRECEDING AND CURRENT ROW.",
+        )
     length = length_of(value)
     if str(length).startswith("-"):
         fail(value, "The distance of a frame must not be negative.")

@@ -265,6 +265,7 @@ class SelectList:
         if self._is_struct(node):
             fail(node, f"{node.name} is a struct. Use {node.name}.start or {node.name}.end.")
         hint = did_you_mean(node.name, [*self.keys.values(), *self.window_columns])
+        hint = hint or f" Add GROUP BY {node.name}, or aggregate it."
         raise NodeError(node, f"{node.name} is neither a key in GROUP BY nor the input of an aggregate.{hint}")
 
     def _bound(self, node: exp.Column) -> str | None:

@@ -157,6 +157,8 @@ def _group(select: exp.Select, items: list[Item]) -> list[Any]:
             group,
             "GROUP BY takes columns, expressions, positions and ALL. ROLLUP, CUBE and GROUPING SETS are not supported.",
         )
+    if not group.expressions:
+        fail(group, "GROUP BY needs a column, as in GROUP BY house.")
     aliases = {item.alias.lower(): item.node for item in items if item.alias and is_group_function(item.node)}
     return [_grouped(node, items, aliases) for node in group.expressions]
 

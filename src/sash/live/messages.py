@@ -235,10 +235,10 @@ def answer(text: str, rows: pa.Table | None, number: int) -> bytes:
     """Return a message with the results of a query, or with an error that the page shows."""
     try:
         header, columns = run_text(text, rows)
-    except MemoryError:
-        return encode("answer", {"id": number, "error": OUT_OF_MEMORY})
     except Exception as error:  # noqa: BLE001 — the page shows any error, and goes on
-        return encode("answer", {"id": number, "error": str(error) or type(error).__name__})
+        name = type(error).__name__  # DuckDB, which may not be installed, has an error of its own
+        is_memory = isinstance(error, MemoryError) or name == "OutOfMemoryException"
+        return encode("answer", {"id": number, "error": OUT_OF_MEMORY if is_memory else str(error) or name})
     return encode("answer", {"id": number, "error": "", **header}, columns)
 
 

@@ -24,7 +24,7 @@ from sash.columns.buffers import NO_BITS
 from sash.columns.column_types import KINDS, column_type
 from sash.columns.read_column import TYPE_NAMES, Column
 from sash.columns.result_column import interpreted_to_arrow, results_to_arrow
-from sash.engine.check_columns import exact_form, input_types, interpreted_form
+from sash.engine.check_columns import input_types, interpreted_form, replacing_form
 from sash.engine.executors.executor import SUFFIX, with_auxiliary, with_min_rows
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
 from sash.engine.partials import SlicePartials
@@ -125,8 +125,8 @@ class FoldedPass:
     def _check(self, prepared: Prepared) -> None:
         schema = prepared.schema
         for aggregate in self.plan_pass.aggregates.values():
-            is_estimate = exact_form(prepared.query, aggregate, schema) is not None
-            if is_estimate or aggregate.coding.reads is not None:
+            is_replaced = replacing_form(prepared.query, aggregate, schema) is not None
+            if is_replaced or aggregate.coding.reads is not None:
                 raise NotFoldedError
         if any(schema.field(name).type == pa.uint64() for name in self.names):  # kernels read int64
             raise NotFoldedError

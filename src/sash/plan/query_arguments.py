@@ -7,9 +7,10 @@ from typing import Any
 
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, with_fields
-from sash.aggregates.naming import result_name
+from sash.aggregates.naming import result_name, shorten
 from sash.durations import read_duration
 from sash.expressions import ComputedColumn, as_key, is_computed
+from sash.hints import counted
 from sash.windows import Window
 
 
@@ -22,6 +23,8 @@ def read_aggregates(value: Any) -> dict[str, Aggregate[Any]]:
     if not isinstance(value, Mapping) or not value:
         problem = "is empty" if isinstance(value, Mapping | list | tuple) else "is not a dictionary of aggregates"
         problem = "is a window; windows come second or as windows=" if isinstance(value, Window) else problem
+        if callable(value) and getattr(value, "__name__", "") in BUILT_IN:
+            raise TypeError(f"aggregates: {_not_an_aggregate(value)}. {_aggregate_hint(value)}")
         raise TypeError(f'aggregates={value!r} {problem}. Use aggregates={{"peak": agg.max("load")}}.')
     for name, aggregate in value.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
@@ -30,8 +33,8 @@ def read_aggregates(value: Any) -> dict[str, Aggregate[Any]]:
         if len(aggregate.columns) != aggregate.inputs:
             examples = ", ".join(('"load"', '"plug"', '"x"', '"y"')[: aggregate.named_inputs])
             raise ValueError(
-                f"aggregates: {name!r}: {aggregate.name} needs {aggregate.named_inputs} column(s), but has "
-                f"{len(aggregate.columns)}. Name them, as in {aggregate.name}({examples})."
+                f"aggregates: {name!r}: {aggregate.name} needs {counted(aggregate.named_inputs, 'column')}, but has "
+                f"{len(aggregate.columns)}. Name {'it' if aggregate.named_inputs == 1 else 'them'}, as in {aggregate.name}({examples})."
             )
         if aggregate.call.alias not in (None, name):
             problem = f"has two names, this one and that of .alias({aggregate.call.alias!r})"
@@ -147,7 +150,7 @@ def read_columns(value: Any, parameter: str) -> tuple[str, ...]:
     value = () if value is None else value
     columns = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     if not all(isinstance(column, str) and column for column in columns):
-        raise TypeError(f"{parameter}={value!r} must be the name of a column, or a list of names.")
+        raise TypeError(f"{parameter}={shorten(value)} must be the name of a column, or a list of names.")
     if len(set(columns)) != len(columns):
         raise ValueError(f"{parameter}={value!r} names a column twice. Name it once.")
     return columns

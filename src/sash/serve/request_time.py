@@ -34,7 +34,9 @@ def read_moment(value: Any, dtype: pa.DataType) -> Any:
         number = int(value)
         return timedelta(microseconds=number * _NANOSECONDS[dtype.unit] // 1_000) if pt.is_duration(dtype) else number
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"now={value!r} is no time. The time column has the type {dtype}. {_advice(dtype)}") from error
+        raise ValueError(
+            f"now={value!r} is not a time. The time column has the type {dtype}. {_advice(dtype)}"
+        ) from error
 
 
 def epoch(dtype: pa.DataType) -> Any:

@@ -250,7 +250,7 @@ def _version(connection: sqlite3.Connection, url: str) -> int:
     try:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     except sqlite3.DatabaseError as error:
-        raise ValueError(f"{url} is no database of SQLite: {error}.") from error
+        raise ValueError(f"{url} is not an SQLite database: {error}.") from error
     if version not in (0, VERSION):
         raise ValueError(f"{url} has tables of version {version}. This version of Sash reads version {VERSION}.")
     return version

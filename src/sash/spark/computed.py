@@ -33,6 +33,8 @@ NOT_ROW_WISE = (
     ("UNSUPPORTED_GENERATOR", r"\b((?:pos)?explode\w*|inline\w*|stack|json_tuple)\(", "makes several rows"),
 )
 """Errors of Spark for what a filter cannot have, where they name the function, and what messages say."""
+CALLS = re.compile(r"\w\s*\(|->|(?:^|[(,.])\s*\*|\b(?:select|from|values|table|with|over)\b", re.IGNORECASE)
+"""What SQL has if it calls a function, has a subquery, or names all columns."""
 SUBQUERY = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
 PLACE = re.compile(r"line (\d+),? pos (\d+)")
 """Where Spark found an error in SQL."""
@@ -81,12 +83,36 @@ def with_computed(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, Que
     check_result_names(declared, frame.columns)
     expressions = list(expressions_in(declared.computed))
     conditions = dict.fromkeys(computed.where for computed in declared.computed if computed.where is not None)
+    if (simple := _with_simple(declared, expressions, frame)) is not None:
+        return simple, declared.as_computed()
     columns = _checked_together(expressions, list(conditions), frame)
     if columns is None:
         columns = {expression: _checked(expression, frame) for expression in expressions}
         columns |= {where: _condition(where, columns[where], frame) for where in conditions}
     added = [_column(computed, columns).alias(str(computed)) for computed in declared.computed]
     return frame.select("*", *added), declared.as_computed()
+
+
+def _with_simple(declared: QuerySpec, expressions: Sequence[Expression], frame: DataFrame) -> DataFrame | None:
+    """Return a frame with computed columns, if no expression can have more than operators: then Spark analyses them only once.
+
+    Return None if others have to be checked, or if an expression is wrong.
+    """
+    if any(it.kind != SQL or CALLS.search(_unquoted(it.text)) for it in expressions):
+        return None
+    try:
+        columns = {expression: _enclosed(expression) for expression in expressions}
+        added = [_column(computed, columns).alias(str(computed)) for computed in declared.computed]
+        with_added = frame.select("*", *added)
+        with_added.schema  # noqa: B018 — Connect analyses a plan when it is asked for the schema
+    except PySparkException:
+        return None
+    return with_added
+
+
+def _unquoted(text: str) -> str:
+    """Return SQL with blanks for strings, quoted names and comments."""
+    return QUOTED.sub(lambda quoted: " " * len(quoted.group()), text)
 
 
 def _column(computed: ComputedColumn, columns: dict[Expression, Column]) -> Column:
@@ -173,8 +199,7 @@ def _refuse_subquery(expression: Expression, column: Column, frame: DataFrame) -
     except PySparkException as error:
         if SUBQUERY not in str(error):
             return  # Python UDFs, which lambda functions cannot call
-        plain = QUOTED.sub(lambda quoted: " " * len(quoted.group()), expression.text)
-        word = re.search(r"\b(select|from|values|table|with)\b", plain, re.IGNORECASE)
+        word = re.search(r"\b(select|from|values|table|with)\b", _unquoted(expression.text), re.IGNORECASE)
         problem = "it has a subquery, but an expression is evaluated for each row by itself."
         raise _wrong(expression, problem, word if expression.kind == SQL else None) from error
 
@@ -204,7 +229,7 @@ def _condition(where: Expression, column: Column, frame: DataFrame) -> Column:
     """Return a filter as a column of booleans. Raise TypeError if it is neither true nor false."""
     dtype = frame.select(column.alias("x")).schema["x"].dataType
     if not isinstance(dtype, BooleanType | NullType):
-        raise TypeError(f'where="{where.text}" is of type {dtype.simpleString()}, but a condition is true or false.')
+        raise TypeError(f'where="{where.text}" is of type {dtype.simpleString()}, but a condition must be a boolean.')
     return column.cast("boolean") if isinstance(dtype, NullType) else column
 
 

@@ -77,7 +77,7 @@ def _read_schema(columns: StructType | str) -> StructType:
         schema = DataType.fromDDL(columns) if isinstance(columns, str) else columns
     except PySparkException as error:
         raise ValueError(
-            f'run_with_schema: schema={columns!r} is no schema of Spark. An example: "house int, ts timestamp, load double".'
+            f'run_with_schema: schema={columns!r} is not a schema that Spark can read. An example: "house int, ts timestamp, load double".'
         ) from error
     if not isinstance(schema, StructType):
         raise TypeError(

@@ -89,7 +89,9 @@ def describe_state(prepared: Prepared, schema: pa.Schema) -> tuple[str, ...]:
         f"for {and_between(list(group.query.windows))}: {size}" if len(groups) > 1 else str(size)
         for group, size in zip(groups, sizes, strict=True)
     ]
-    restart = f"a restart on Spark reads it once, as it was last written as a whole, and the changes since then: up to {READ_AGAIN} times its bytes"
+    restart = (
+        f"a restart on Spark reads up to {READ_AGAIN} times its bytes: the last full copy, and the changes since then"
+    )
     return (*(f"a stream stores {text}" for text in named), restart)
 
 

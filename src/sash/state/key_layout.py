@@ -212,7 +212,7 @@ def _checksums(joined: pa.Array) -> list[int]:
 def damaged() -> ValueError:
     """Return the error for bytes that are no state of a key."""
     return ValueError(
-        "These bytes are no state of a key, or were cut short or changed. Read them again, or write the store anew."
+        "These bytes are not the state of a key, or they are incomplete or changed. Read them again, or fill the store again."
     )
 
 

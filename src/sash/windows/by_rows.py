@@ -145,9 +145,10 @@ def _check_around(before: Any, after: Any, others: dict[str, Any]) -> None:
             raise ValueError(
                 f"window.rows: {name}={value} must be less than 2**62. Use None for all rows on that side."
             )
-    if before is not None and after not in (None, NOT_GIVEN) and before + after < 0:
+    until = 0 if after is NOT_GIVEN else after
+    if before is not None and until is not None and before + until < 0:
         raise ValueError(
-            f"window.rows: before={before} and after={after} leave no rows. before + after must be at least 0."
+            f"window.rows: before={before} and after={until} leave no rows. before + after must be at least 0."
         )
 
 

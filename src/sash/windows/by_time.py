@@ -179,7 +179,8 @@ def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, other
             _check_units(low, high)
         if low.amount + high.amount < 0:
             raise ValueError(
-                f"window.time: before={before!r} and after={after!r} leave no time between them. Their sum must not be negative."
+                f"window.time: before={before!r} and after={0 if after is NOT_GIVEN else after!r} leave no time between them. Their sum must "
+                "not be negative."
             )
     shown = ", ".join(f"{name}={'None' if side is None else quote(side)}" for name, side in sides.items())
     text = f"time({shown}{options_text(closed=None if closed == 'both' else closed, exclude=exclude, min_rows=least)})"
@@ -382,7 +383,7 @@ def _clock(window: str, zone: str, durations: dict[str, Duration]) -> Clock:
         if not duration.calendar:
             raise ValueError(
                 f"window.{window}: {name}={duration.text!r} has hours or shorter units, which do not depend on the calendar of tz=. Leave "
-                'tz out, or use whole days or weeks, as in "1d". In zones that are half an hour off, offset="30m" begins windows with '
+                'tz out, or use whole days or weeks, as in "1d". For half-hour zones such as India\'s, offset="30m" aligns windows to '
                 "local hours."
             )
     by_months = any(duration.months for duration in durations.values())

@@ -84,7 +84,7 @@ def test_what_an_aggregate_gives_is_what_was_said(spark: SparkSession) -> None:
 
 
 def test_what_a_sample_raised_is_quoted(spark: SparkSession) -> None:
-    wrong: Any = lambda older: older  # noqa: E731 — it takes one argument
+    wrong: Any = lambda older, newer: older + len(newer)  # noqa: E731 — a list and a number
     broken = sash.aggregate("broken", lift=lambda x: [x], combine=wrong)
     with pytest.raises(TypeError, match="made-up values, it raised TypeError"):
         sash.Query({"b": broken("id")}, window.rows(2), order_by="id").run(spark.range(3))

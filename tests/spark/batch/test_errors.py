@@ -76,5 +76,5 @@ def test_an_error_in_an_aggregate_names_it_the_key_and_the_row(spark: SparkSessi
 @pytest.mark.oldest
 def test_a_null_time_is_refused_by_the_worker(spark: SparkSession) -> None:
     frame = spark.sql("SELECT 1 AS k, IF(id = 3, NULL, id) AS t FROM range(5)")
-    with pytest.raises(Exception, match=r"The time column 't' has 1 null\(s\)\. Rows without a time have no order"):
+    with pytest.raises(Exception, match=r"The time column 't' is null in 1 row\. Fill in a time, or drop such rows"):
         sash.Query(COUNT, window.rows(2), by="k", time="t").run(frame, compiled=False).collect()

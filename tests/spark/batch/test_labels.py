@@ -207,7 +207,7 @@ def test_labels_that_do_not_fit_are_refused(spark: SparkSession) -> None:
         by_int.run(frame.withColumn("id", F.lit(1)), at=labels.withColumn("id", F.lit(1).cast("long")))
     with pytest.raises(ValueError, match="The labels have a column 'n'"):
         query.run(frame, at=labels.withColumn("n", F.lit(1)))
-    with pytest.raises(ValueError, match="There is no column 'key'"):
+    with pytest.raises(ValueError, match="The labels have no column 'key'"):
         query.run(frame, at=labels.drop("key"))
     with pytest.raises(TypeError, match=r"a PySpark DataFrame, but it is a pyarrow\.Table"):
         query.run(frame, at=labels_of(2))
@@ -215,7 +215,7 @@ def test_labels_that_do_not_fit_are_refused(spark: SparkSession) -> None:
         query.run(frame, at=labels, strategy="slices")
     with pytest.raises(ValueError, match="follows the values of its rows"):
         sash.Query({"n": agg.count()}, window.delta("x", 5), by="key", time="ts").run(frame, at=labels)
-    with pytest.raises(Exception, match=r"The time 'ts' of 10 label\(s\) is null"):
+    with pytest.raises(Exception, match=r"The time 'ts' is null in 10 labels"):
         query.run(frame, at=labels.withColumn("ts", F.lit(None).cast("timestamp")), buckets=1).collect()
 
 

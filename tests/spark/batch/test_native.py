@@ -138,10 +138,18 @@ def test_times_of_other_types(frame: DataFrame, windows: tuple[Window, int], dty
 
 def test_ties_of_arguments_without_a_sort(spark: SparkSession) -> None:
     """Of equal integers the first in time wins, also of integers that leave no bits for the time."""
-    values = [0, 5, 5, -5, -5, 2**38 - 1, 2**38, 2**38, -(2**38) - 1, 2**63 - 1, 2**63 - 1, -(2**63), -(2**63), None]
+    values: list[list[int | None]] = [
+        [0, 5, 5, -5, -5],
+        [2**38 - 1, 2**38 - 1, -(2**38), -(2**38), None],
+        [2**38, 2**38, 2**38 - 1, -(2**38) - 1, -(2**38) - 1, -(2**38)],
+        [2**63 - 1, 2**63 - 1, 2**63 - 2, 2**38],
+        [-(2**63), -(2**63), -(2**63) + 1, -(2**38) - 1, None],
+        [2**63 - 1, 2**63 - 1, -(2**63), -(2**63)],
+        [2**63 - 1, 2**63 - 1, 5, 5, -5, -5, -(2**63), -(2**63), None],
+    ]
     rows = [
-        (number % 4, values[number * 7 % len(values) if number % 4 else number % 5], number % 3, None if number % 13 == 5 else number, number * 137 % 9_973)
-        for number in range(600)
+        (number % 7, values[number % 7][number * number // 7 % len(values[number % 7])], number % 3, None if number % 13 < 5 else number, number * 137 % 9_973)
+        for number in range(1_400)
     ]  # fmt: skip
     frame = spark.createDataFrame(rows, "k int, big bigint, small int, id int, ms int")
     frame = frame.withColumn("ts", F.expr("timestamp_millis(ms * 10)"))
@@ -178,6 +186,39 @@ def test_means_of_large_integers_are_exact(spark: SparkSession, rows: int) -> No
     for number in range(len(values)):
         held = [value for value in values[number % 2 : number + 1 : 2][-rows:] if value is not None]
         assert means[number] == (float(sum(held)) / len(held) if held else None, len(held)), number
+
+
+@pytest.mark.parametrize(
+    ("aggregates", "windows", "order_by", "shuffled"),
+    [
+        ({"mean": agg.mean("big")}, window.rows(3), "id", False),
+        ({"mean": agg.mean("big")}, {"short": window.rows(2), "long": window.rows(4)}, "id", False),
+        ({"mean": agg.mean("big"), "n": agg.count("big")}, window.rows(3), "id", True),
+        ({"mean": agg.mean("big"), "max": agg.max("big")}, window.rows(3), "id", True),
+        ({"mean": agg.mean("big", where="id % 2 = 0")}, window.rows(3), "id", True),
+        ({"mean": agg.mean("big")}, window.rows(3), ("big", "id"), True),
+        ({"mean": agg.mean("commented")}, window.rows(3), "id", True),
+    ],
+    ids=str,
+)
+def test_rows_with_the_halves_of_an_integer_need_not_have_it(
+    spark: SparkSession, aggregates: Any, windows: Any, order_by: Any, shuffled: bool
+) -> None:
+    """It is put together again, unless something else reads it, or it has metadata."""
+    large = [2**63 - 1, -(2**63), None, -1, 0, 2**32 - 1, 2**32, -(2**32) - 1, 2**47]
+    values = [large[number * 5 % 9] if number % 7 else number for number in range(99)]
+    rows = [(f"k{number % 2}", number // 3, number, value, value) for number, value in enumerate(values)]
+    frame = spark.createDataFrame(rows, "k string, ts int, id int, big bigint, commented bigint")
+    frame = frame.withMetadata("commented", {"comment": "ours"})
+    query = sash.Query(aggregates, windows, by="k", time="ts", order_by=order_by)
+    native = query.run(frame, strategy="native")
+    assert_same(native, query.run(frame, strategy="buckets"), "id")
+    plan = io.StringIO()
+    with contextlib.redirect_stdout(plan):
+        native.explain()
+    [projected] = re.findall(r"Exchange .*\n.*?(Project \[.*)", plan.getvalue())
+    read = "commented" if "commented" in str(aggregates) else "big"
+    assert bool(re.search(rf"(, | AS ){read}#\d+L[,\]]", projected)) == shuffled
 
 
 def test_several_frames_and_computed_columns(frame: DataFrame) -> None:

@@ -224,7 +224,10 @@ def test_a_time_that_is_also_a_key(spark: SparkSession) -> None:
 
 
 def test_times_that_are_null_or_too_far_are_refused_as_they_are_locally(spark: SparkSession) -> None:
-    for times, message in (([1, None], "The time column 't' has"), ([-(2**63), 5], "reach beyond times of 64 bits")):
+    for times, message in (
+        ([1, None], "The time column 't' is null"),
+        ([-(2**63), 5], "reach beyond times of 64 bits"),
+    ):
         table = pa.table({"t": pa.array(times, pa.int64()), "x": [1, 2]})
         query = sash.Query({"sum": agg.sum("x")}, window.time(9, slide=6), time="t")
         with pytest.raises((ValueError, OverflowError), match=message):

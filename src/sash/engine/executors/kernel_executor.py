@@ -18,9 +18,9 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
 from sash.algorithms.recalculate import Recalculate
 from sash.columns.buffers import NO_BITS, all_valid, slice_bits, unpack
-from sash.columns.column_types import KINDS, column_type
+from sash.columns.column_types import KINDS, column_type, plain_type
 from sash.columns.read_column import nulls, ones, present_in_all, types_of
-from sash.columns.result_column import decoded, results_to_arrow
+from sash.columns.result_column import decimal_type, decoded, results_to_arrow
 from sash.engine.check_columns import interpreted_form
 from sash.engine.executors.executor import Executor, Repeat, Results, RunPartials, as_lists, join_results, kernel_forms
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
@@ -74,7 +74,9 @@ class KernelExecutor(Executor):
         for name, coding in codings(plan_pass, schema):
             if block is None:
                 dtype = schema.field(name).type if coding in ("", FLIPPED) else pa.int32()
-                dtype = pa.int64() if coding == TICKS else pa.bool_() if callable(coding) else dtype
+                if callable(coding):
+                    dtype = coding(pa.nulls(0, schema.field(name).type)).type
+                dtype = pa.int64() if coding == TICKS else dtype
                 self.columns.append(nulls(0, dtype, compared=coding == FLIPPED))
             else:
                 coded = block.coded(name, coding)
@@ -219,11 +221,18 @@ class KernelExecutor(Executor):
         remaining = iter(answers)
         for name, aggregate in self.named.items():
             arrays = [self._to_arrow(form, next(remaining)) for form in kernel_forms([aggregate])]
-            results[name] = as_lists(arrays) if aggregate.forms.entries else arrays[0]
+            results[name] = self._joined(aggregate, arrays)
             if aggregate.result.gives == "value" and dictionary is not None and not aggregate.forms.entries:
                 dtype = self.prepared.schema.field(aggregate.columns[-1]).type
                 results[name] = decoded(arrays[0], dictionary, dtype)
         return results
+
+    def _joined(self, aggregate: Aggregate[Any], arrays: list[pa.Array]) -> pa.Array:
+        """Return the column of an aggregate from those that its kernels have computed."""
+        if aggregate.forms.join is not None:
+            plain = plain_type(self.prepared.schema.field(aggregate.columns[0]).type)
+            return aggregate.forms.join(arrays, decimal_type(plain, aggregate.result.decimals))
+        return as_lists(arrays) if aggregate.forms.entries else arrays[0]
 
     def _to_arrow(self, aggregate: Aggregate[Any], answer: ResultColumn) -> pa.Array:
         bits, windows = answer.bits, len(answer.values)

@@ -12,13 +12,14 @@ their argument, where the filter must evaluate it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
-from sash.aggregates.sql import quote
+from sash.aggregates.sql import NativeSql, quote
 from sash.plan.query_spec import QuerySpec
 from sash.spark.batch.native_choice import why_not_slices
 from sash.spark.batch.native_forms import (
@@ -92,8 +93,13 @@ def _in_frames(batch: BatchQuery) -> DataFrame:
     if reads_ticks(natives):
         rows = rows.selectExpr(*needed, f"{ticks} AS {TICKS}")
         needed.append(TICKS)
+    restored = _restored(batch, natives)
+    if inputs := inputs_of(natives):
+        needed = [name for name in needed if name not in restored]
+        rows = rows.selectExpr(*needed, *(f"{text} AS {quote(name)}" for name, text in inputs.items()))
+        needed += map(quote, inputs)
     fields = {field.name: field for field in batch.added}
-    kept = [quote(field.name) for field in batch.row_fields]
+    kept = [restored.get(quote(field.name), quote(field.name)) for field in batch.row_fields]
     for place, (name, window) in enumerate(query.windows.items(), 1):
         assert window.frame is not None
         over = _over(query, window.frame.sql)
@@ -107,6 +113,19 @@ def _in_frames(batch: BatchQuery) -> DataFrame:
         rows = with_parts.selectExpr(*needed, *added.values())
         needed += map(quote, added)
     raise AssertionError("a query has windows")
+
+
+def _restored(batch: BatchQuery, natives: Mapping[str, NativeSql]) -> dict[str, str]:
+    """Return the columns that rows need not have, with SQL that computes them from others; metadata would be lost."""
+    query, texts = batch.query, expressions_of(natives).values()
+    plain = {field.name for field in batch.frame.schema if not field.metadata}
+    plain -= {*query.by, str(query.time), *query.order_by}
+    restored = {name: text for native in natives.values() for name, text in native.restored.items()}
+    return {
+        quote(name): f"{text} AS {quote(name)}"
+        for name, text in restored.items()
+        if name in plain and not any(quote(name) in other for other in texts)
+    }
 
 
 def _over(query: QuerySpec, frame: str) -> str:
