@@ -11,11 +11,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.case import Case
 from benchmarks.results import Reading
-from benchmarks.suites import SUITES, Suite
-
-ALL, LARGE = "all", "large"
-"""All suites but the large ones, and these alone."""
+from benchmarks.suites import GROUPS, SUITES, Suite
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,12 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         width = max(map(len, SUITES))
         print("\n".join(f"{name:{width}}  {suite.description}" for name, suite in SUITES.items()))  # noqa: T201
         return 0
-    if options.suite in (ALL, LARGE):
-        return run_all(options)
+    if options.suite in GROUPS:
+        return run_group(options)
     with tempfile.TemporaryDirectory(prefix="sash-benchmarks-") as empty:
         os.environ["SASH_CACHE_DIR"] = empty  # so that the time to compile is not the time to read the cache
-        run(SUITES[options.suite], options)
-    return 0
+        return run(SUITES[options.suite], options)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -39,7 +36,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         prog="python -m benchmarks", description="Check and time a suite of cases. Without a suite, list all of them."
     )
     parser.add_argument(
-        "suite", nargs="?", choices=(*SUITES, ALL, LARGE), metavar="SUITE", help=f"one of the list, {ALL}, or {LARGE}"
+        "suite",
+        nargs="?",
+        choices=(*SUITES, *GROUPS),
+        metavar="SUITE",
+        help=f"one of the list, or {' or '.join(GROUPS)}",
     )
     parser.add_argument("--quick", action="store_true", help="few rows and one repeat: to see that it all runs")
     parser.add_argument("--only", metavar="TEXT", action="append", help="only the cases whose name contains the text")
@@ -49,19 +50,29 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def run_all(options: argparse.Namespace) -> int:
-    """Run all suites or the large ones, each in a process of its own: Spark and kernels stay in memory. Return the exit code."""
+def run_group(options: argparse.Namespace) -> int:
+    """Run the suites of a group, each in a process of its own: Spark and kernels stay in memory. Return the exit code.
+
+    A suite that fails does not stop the others, which may take an hour.
+    """
     if options.only or options.rows or options.csv or options.list:
         raise SystemExit(f"{options.suite} takes no option but --quick. Name a suite for the others.")
-    for name in (name for name, suite in SUITES.items() if suite.is_large == (options.suite == LARGE)):
+    failed, start = [], time.perf_counter()
+    for name in (name for name, suite in SUITES.items() if suite.group == options.suite):
+        print(f"{(time.perf_counter() - start) / 60:.0f} min: {name}", flush=True)  # noqa: T201
         done = subprocess.run([sys.executable, "-m", "benchmarks", name, *["--quick"] * options.quick], check=False)
         if done.returncode:
-            return done.returncode
-    return 0
+            failed.append(name)
+    minutes = f"{(time.perf_counter() - start) / 60:.0f} minutes"
+    print(f"{minutes}. " + (f"Failed: {', '.join(failed)}." if failed else "Every answer was right."), flush=True)  # noqa: T201
+    return bool(failed)
 
 
-def run(suite: Suite, options: argparse.Namespace) -> None:
-    """Run the cases and print them as they are done, then the targets."""
+def run(suite: Suite, options: argparse.Namespace) -> int:
+    """Run the cases and print them as they are done, then the targets. Return the exit code.
+
+    A case that fails is reported, and does not stop the others.
+    """
     from rich.console import Console  # noqa: PLC0415 — the names of the options should not wait for all peers
 
     from benchmarks import report, results  # noqa: PLC0415
@@ -75,11 +86,20 @@ def run(suite: Suite, options: argparse.Namespace) -> None:
     cases = [case for case in cases if not rows or case.runs_with(rows)]
     if options.list:
         console.print("\n".join(case.name for case in cases))
-        return
+        return 0
     readings: list[Reading] = []
+    failed: list[Case] = []
     start = time.perf_counter()
+    if path == suite.csv and not options.only:
+        results.drop_others([case.name for case in cases], path)
     for number, case in enumerate(cases, 1):
-        done = measure(case.at_most(rows) if rows else case, 1 if options.quick else None)
+        try:
+            done = measure(case.at_most(rows) if rows else case, 1 if options.quick else None)
+        except Exception:  # noqa: BLE001 — whatever a contestant raises
+            console.print_exception()
+            console.print(f"[red]Failed: {case.name}[/red]")
+            failed.append(case)
+            continue
         readings += done
         if path:
             results.replace(done, path)  # at once: a run that is stopped leaves what it has measured
@@ -89,8 +109,9 @@ def run(suite: Suite, options: argparse.Namespace) -> None:
             for one in done
         )
         console.print(f"[dim]{number:3}/{len(cases)} {time.perf_counter() - start:5.0f} s[/dim] {case.name}: {found}")
-    suite.show(cases, readings, console)
+    suite.show([case for case in cases if case not in failed], readings, console)
     if rows:
         console.print(f"[yellow]At most {rows:,} rows: the answers are checked, the times say little.[/yellow]")
     elif path:
         console.print(f"Written to {path}.")
+    return bool(failed)

@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from benchmarks.case import Call, Case, Contestant
 
-BRIEF = 0.3
-"""Seconds."""
+BRIEF, PATIENCE = 0.3, 15.0
+"""Seconds: of a call that is brief, and of all repeats after which a case is not repeated again."""
 
 Kind = TypeVar("Kind", bound=Contestant)
 _compile_seconds: dict[Hashable, float] = {}
@@ -73,7 +73,10 @@ class Field(ABC, Generic[Kind]):
             self.check_answers(contestant, given)
 
     def times(self, repeats: int) -> dict[str, list[float]]:
-        """Return nanoseconds a row: the first contestant, if brief, again before each other: the machine's speed drifts."""
+        """Return nanoseconds a row: the first contestant, if brief, again before each other: the machine's speed drifts.
+
+        Long calls are repeated less often, since they vary less.
+        """
         order = list(self.contestants)
         if self.seconds[order[0].name] < BRIEF:
             order = [one for other in order[1:] for one in (order[0], other)] or order
@@ -81,7 +84,10 @@ class Field(ABC, Generic[Kind]):
         gc.collect()
         gc.disable()
         try:
-            for _ in range(repeats):
+            begin = time.perf_counter()
+            for repeat in range(repeats):
+                if repeat and time.perf_counter() - begin > PATIENCE:
+                    break
                 for one in order:
                     call = self.calls[one.name]
                     start = self.clock()

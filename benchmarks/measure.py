@@ -12,7 +12,7 @@ from benchmarks.choice.case import ChoiceCase
 from benchmarks.choice.field import ChoiceField
 from benchmarks.column_case import ColumnCase
 from benchmarks.column_field import ColumnField
-from benchmarks.engines.case import EngineCase
+from benchmarks.engines.case import SiteCase, StreamQuestionCase
 from benchmarks.engines.field import EngineField
 from benchmarks.engines.latency import LatencyCase, LatencyField
 from benchmarks.features.case import FeatureCase
@@ -89,7 +89,6 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     AroundCase: AroundField,
     ChoiceCase: ChoiceField,
     ColumnCase: ColumnField,
-    EngineCase: EngineField,
     EventCase: EventField,
     FeatureCase: FeatureField,
     FileCase: FileField,
@@ -105,6 +104,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     PaperCase: PaperField,
     QuestionCase: QuestionField,
     RequestCase: RequestField,
+    SiteCase: EngineField,
     SizeCase: SizeField,
     SizingCase: SizingField,
     SparkCase: SparkField,
@@ -112,6 +112,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     StateCase: StateField,
     StepCase: StepField,
     StreamCase: StreamField,
+    StreamQuestionCase: EngineField,
     SweepCase: SweepField,
     TableCase: TableField,
     WarmCase: WarmField,

@@ -166,13 +166,29 @@ def _parse(line: dict[str, str]) -> Reading:
     return Reading(**{**line, **numbers})  # type: ignore[arg-type]
 
 
+def drop_others(names: Iterable[str], path: Path) -> None:
+    """Remove the lines of cases with other names, which the suite had once.
+
+    >>> drop_others(["max"], Path("no such file"))
+    """
+    names = set(names)
+    if path.exists():
+        write((one for one in read(path) if one.case in names), path)
+
+
 def replace(new: Iterable[Reading], path: Path) -> None:
     """Write the lines of the cases that were run in the place of their old ones, and leave the others as they are."""
     new = list(new)
     measured = {one.case for one in new}
     kept = [one for one in read(path) if one.case not in measured]
+    write([*kept, *new], path)
+
+
+def write(readings: Iterable[Reading], path: Path) -> None:
+    """Write the CSV."""
+    readings = list(readings)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Reading)], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(asdict(one) for one in [*kept, *new])
+        writer.writerows(asdict(one) for one in readings)

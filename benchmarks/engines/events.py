@@ -58,11 +58,21 @@ class Events:
     @property
     def sql(self) -> dict[str, str]:
         """Key, time and value of the BIGINT column n, in SQL that has no `%`, and no `/` of integers."""
-        m = f"MOD(n, {PRIME})"
-        mixed = f"MOD(MOD({m} * {m}, {PRIME}) * {m} + 7 * {m}, {PRIME})"
-        place = f"(n - MOD(n, {BLOCK}) + MOD(MOD(n, {BLOCK}) * {TURN}, {BLOCK}))"
+        m = mod("n", PRIME)
+        mixed = mod(f"{mod(f'{m} * {m}', PRIME)} * {m} + 7 * {m}", PRIME)
+        rest = mod("n", BLOCK)
+        place = f"(n - {rest} + {mod(f'{rest} * {TURN}', BLOCK)})"
         return {
-            "key": f"MOD({mixed}, {self.keys})",
+            "key": mod(mixed, self.keys),
             "ms": f"{FIRST} + {place} * {self.step}",
-            "x": f"CAST(MOD({mixed} * 31 + {m} * 17, {VALUES}) + 1 AS DOUBLE) / 100",
+            "x": f"CAST({mod(f'{mixed} * 31 + {m} * 17', VALUES)} + 1 AS DOUBLE) / 100",
         }
+
+
+def mod(value: str, by: int | str) -> str:
+    """Return the rest of a division in SQL. In Flink it has the type of the divisor, and products of INT overflow without an error.
+
+    >>> mod("n", 7)
+    'MOD(n, CAST(7 AS BIGINT))'
+    """
+    return f"MOD({value}, CAST({by} AS BIGINT))"

@@ -7,10 +7,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.engines.answers import Answers, collect, compare, read, recomputed
 from benchmarks.engines.case import EngineCase, EngineContestant
-from benchmarks.engines.events import Events
-from benchmarks.engines.job import Job
 from benchmarks.engines.workers import Worker, missing, worker
 
 
@@ -43,23 +40,18 @@ class EngineField:
 
     def seconds(self, contestant: EngineContestant, count: int) -> float:
         """Return the seconds of a run whose results go nowhere."""
-        return self._worker(contestant).run(Job(self.case.question, Events(count)))
+        return self._worker(contestant).run(self.case.job(count))
 
     def check_all(self) -> None:
         """Compare the answers of each contestant with the right ones."""
         with tempfile.TemporaryDirectory(prefix="sash-answers-") as folder:
             path = Path(folder) / "answers.csv"
-            job = Job(self.case.question, self.case.checked, str(path))
-            right = recomputed(job)
+            job = self.case.checked_job(str(path))
+            right = self.case.right()
             for one in self.present:
                 self._worker(one).run(job)
-                self.check(one, path, right)
+                self.case.compare(f"{self.case.name}: {one.name}", path, right)
                 path.unlink()
-
-    def check(self, contestant: EngineContestant, path: Path, right: Answers) -> None:
-        """Raise AssertionError unless a file has the right answers."""
-        name = f"{self.case.name}: {contestant.name}"
-        compare(name, collect(name, read([path]), self.case.checked.final_watermark), right)
 
     def _worker(self, contestant: EngineContestant) -> Worker:
         return self.start(contestant.worker, *filter(None, [contestant.way]))

@@ -7,7 +7,7 @@ import math
 import shutil
 import tempfile
 import time
-from datetime import datetime
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,15 @@ from pyflink.common import Row
 from pyflink.table import EnvironmentSettings, TableEnvironment
 from pyflink.table.udf import AggregateFunction, udaf
 
-from benchmarks.engines.flink_sql import select, sink, source
+from benchmarks.engines.flink_sql import milliseconds, select, sink, source
 from benchmarks.engines.job import Job, work_on_jobs
-from benchmarks.engines.questions import SECOND
+from benchmarks.engines.nexmark import flink_sql as nexmark_sql
+from benchmarks.engines.nexmark.queries import TIMES, SiteJob
 
-PARALLELISM = "2"
+OPTIONS = {"parallelism.default": "2", "table.local-time-zone": "UTC", "taskmanager.memory.managed.size": "256m"}
+
+TEMPORARY = dict.fromkeys(("person", "auction", "bid"), "VIEW") | dict.fromkeys(("events", "results"), "TABLE")
+"""What jobs make."""
 
 
 class GeometricMean(AggregateFunction):
@@ -51,9 +55,8 @@ def tables() -> TableEnvironment:
     """Start Flink."""
     environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     configuration = environment.get_config()
-    configuration.set("parallelism.default", PARALLELISM)
-    configuration.set("table.local-time-zone", "UTC")
-    configuration.set("taskmanager.memory.managed.size", "256m")
+    for name, value in OPTIONS.items():
+        configuration.set(name, value)
     function = udaf(
         GeometricMean(),
         result_type="DOUBLE",
@@ -64,43 +67,48 @@ def tables() -> TableEnvironment:
     return environment
 
 
-def rewrite(job: Job, folder: Path) -> None:
-    """Write the CSV of a job from Flink's files, which have times as text."""
-    with Path(job.results).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        for part in sorted(one for one in folder.rglob("*") if one.is_file() and not one.name.startswith(".")):
+def insert(statements: Iterable[str], query: str) -> float:
+    """Make tables, and return the seconds of a query that fills the table of results."""
+    environment = tables()
+    for what, name in TEMPORARY.items():
+        environment.execute_sql(f"DROP TEMPORARY {name} IF EXISTS {what}")
+    for statement in statements:
+        environment.execute_sql(statement)
+    start = time.perf_counter()
+    environment.execute_sql(f"INSERT INTO results {query}").wait()
+    return time.perf_counter() - start
+
+
+def rewrite(folder: str, results: str, times: Collection[int]) -> None:
+    """Write the CSV of a job from Flink's files, which have times as text, and delete them."""
+    with Path(results).open("w", encoding="utf-8", newline="") as file:
+        for part in (one for one in Path(folder).rglob("*") if one.is_file() and not one.name.startswith(".")):
             with part.open(encoding="utf-8", newline="") as lines:
-                for span, key, begins, ends, *answers in csv.reader(lines):
-                    writer.writerow([span, key, milliseconds(begins), milliseconds(ends), *answers])
-
-
-def milliseconds(text: str) -> int:
-    """Return a time of Flink's CSV in milliseconds.
-
-    >>> milliseconds("1970-01-01 00:01:00.5")
-    60500
-    """
-    return int(datetime.fromisoformat(f"{text.partition('.')[0]}+00:00").timestamp()) * SECOND + int(
-        text.partition(".")[2].ljust(3, "0")
-    )
+                csv.writer(file).writerows(
+                    [milliseconds(cell) if place in times else cell for place, cell in enumerate(line)]
+                    for line in csv.reader(lines)
+                )
+    shutil.rmtree(folder)
 
 
 def run(job: Job) -> float:
     """Return the seconds of a job."""
-    environment = tables()
-    for name in ("events", "results"):
-        environment.execute_sql(f"DROP TEMPORARY TABLE IF EXISTS {name}")
     folder = tempfile.mkdtemp() if job.results else ""
-    environment.execute_sql(source(job.events))
-    environment.execute_sql(sink(job.question, folder))
-    start = time.perf_counter()
-    environment.execute_sql(f"INSERT INTO results {select(job.question)}").wait()
-    seconds = time.perf_counter() - start
+    seconds = insert([source(job.events), sink(job.question, folder)], select(job.question))
     if folder:
-        rewrite(job, Path(folder))
-        shutil.rmtree(folder)
+        rewrite(folder, job.results, (2, 3))
+    return seconds
+
+
+def run_query(job: SiteJob) -> float:
+    """Return the seconds of a query of Nexmark."""
+    folder = tempfile.mkdtemp() if job.results else ""
+    tables_of_site = [*nexmark_sql.sources(job.events), nexmark_sql.sink(job.query, folder)]
+    seconds = insert(tables_of_site, nexmark_sql.SELECTS[job.query.number])
+    if folder:
+        rewrite(folder, job.results, [place for place, name in enumerate(job.query.columns) if name in TIMES])
     return seconds
 
 
 if __name__ == "__main__":
-    work_on_jobs(run)
+    work_on_jobs(run, run_query)

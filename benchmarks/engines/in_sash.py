@@ -14,6 +14,7 @@ import pyarrow as pa
 import sash
 from benchmarks.engines.events import Events
 from benchmarks.engines.job import Job, work_on_jobs, write_lines
+from benchmarks.engines.nexmark import sash_run
 from benchmarks.engines.questions import OWN, StreamQuestion
 from sash import agg, window
 
@@ -107,4 +108,4 @@ def run(job: Job) -> float:
 
 
 if __name__ == "__main__":
-    work_on_jobs(run)
+    work_on_jobs(run, sash_run.run)

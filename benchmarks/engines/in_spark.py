@@ -22,6 +22,8 @@ import sash
 from benchmarks.engines.events import Events
 from benchmarks.engines.in_sash import aggregates_of, batch_of, lines_of, only_window
 from benchmarks.engines.job import Job, work_on_jobs, write_lines
+from benchmarks.engines.nexmark import on_spark, sash_run
+from benchmarks.engines.nexmark.queries import SiteJob
 from benchmarks.engines.questions import OWN, StreamQuestion
 
 CORES = 2
@@ -88,22 +90,36 @@ def _grouped(question: StreamQuestion, length: int, rows: DataFrame) -> DataFram
 WAYS: Mapping[str, Callable[[StreamQuestion, DataFrame], DataFrame]] = {"sash": by_sash, "spark": by_spark}
 
 
-def run(way: str, job: Job) -> float:
-    """Return the seconds of a job: Spark's own for all micro-batches."""
-    results = WAYS[way](job.question, arriving(job.events))
+def stream_all(results: DataFrame, keeps: bool) -> tuple[float, list[pa.Table]]:
+    """Return Spark's own seconds of all micro-batches, and their results if they are kept."""
     checkpoint = tempfile.mkdtemp()
     answers: list[pa.Table] = []
     writer = results.writeStream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
-    if job.results:
+    if keeps:
         stream = writer.foreachBatch(lambda batch, _: answers.append(batch.toArrow())).start()
     else:
         stream = writer.format("noop").start()
     stream.awaitTermination()
+    shutil.rmtree(checkpoint)
+    return float(sum(batch["durationMs"]["triggerExecution"] for batch in stream.recentProgress) / 1_000), answers
+
+
+def run(way: str, job: Job) -> float:
+    """Return the seconds of a job."""
+    seconds, answers = stream_all(WAYS[way](job.question, arriving(job.events)), bool(job.results))
     if job.results:
         write_lines(lines_of(job.question, pa.concat_tables(answers)), job.results)
-    shutil.rmtree(checkpoint)
-    return float(sum(batch["durationMs"]["triggerExecution"] for batch in stream.recentProgress) / 1_000)
+    return seconds
+
+
+def run_query(way: str, job: SiteJob) -> float:
+    """Return the seconds of a query of Nexmark."""
+    session()  # before the tables, which take the session that is there
+    seconds, answers = stream_all(on_spark.answers(way, job), bool(job.results))
+    if job.results:
+        write_lines(sash_run.lines_of(job.query, pa.concat_tables(answers)), job.results)
+    return seconds
 
 
 if __name__ == "__main__":
-    work_on_jobs(partial(run, sys.argv[1]))
+    work_on_jobs(partial(run, sys.argv[1]), partial(run_query, sys.argv[1]))

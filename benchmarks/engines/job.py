@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from benchmarks.engines.events import Events
+from benchmarks.engines.nexmark.queries import SiteJob, site_job_of
 from benchmarks.engines.questions import QUESTIONS, StreamQuestion
 
 
@@ -50,9 +51,14 @@ def work(answer: Callable[[str], Mapping[str, Any]]) -> None:
         print(json.dumps(answer(line)), file=answers, flush=True)
 
 
-def work_on_jobs(run: Callable[[Job], float]) -> None:
-    """Run jobs until the input ends. `run` returns the seconds of a job."""
-    work(lambda line: {"seconds": run(job_of(line))})
+def work_on_jobs(run: Callable[[Job], float], run_query: Callable[[SiteJob], float] | None = None) -> None:
+    """Run jobs until the input ends. `run` returns the seconds of a job, `run_query` those of a query of Nexmark."""
+
+    def seconds(line: str) -> float:
+        told = json.loads(line)
+        return run_query(site_job_of(told)) if run_query and "nexmark" in told else run(job_of(line))
+
+    work(lambda line: {"seconds": seconds(line)})
 
 
 def answers_alone() -> TextIO:

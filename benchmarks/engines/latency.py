@@ -18,10 +18,18 @@ SUSTAINED, MEDIAN, TAIL = "sustained rate", "median latency", "99th percentile o
 SHOWN = {SUSTAINED: RATE, MEDIAN: SECONDS, TAIL: SECONDS}
 """What is reported, with its measure."""
 LOWEST, HIGHEST = 5_000.0, 5_120_000.0
-"""Events a second: rates grow from the lowest until the engine falls behind."""
+"""Events a second."""
 GROWTH = 4
 HALVINGS = 2
 """Rates between the last that was sustained and the first that was not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacedContestant(EngineContestant):
+    """An engine whose events arrive at a rate."""
+
+    first_rate: float = LOWEST
+    """The rate that is tried first: one that it is likely to sustain, which saves time."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +51,12 @@ class LatencyCase(Case):
 
     question: StreamQuestion
     shown: str
-    contestants: Sequence[EngineContestant]
+    contestants: Sequence[PacedContestant]
     aggregate: str = "max, mean, count"
     tolerance: float = 1e-9
     rows: int = int(HIGHEST)
     repeats: int = 1
-    seconds: float = 12.0
+    seconds: float = 10.0
     """Of each run."""
 
     @property
@@ -93,7 +101,7 @@ class LatencyField:
 
 @cache
 def runs_of(
-    start: Callable[..., Worker], contestant: EngineContestant, question: str, seconds: float, most: float, repeats: int
+    start: Callable[..., Worker], contestant: PacedContestant, question: str, seconds: float, most: float, repeats: int
 ) -> list[LatencyRun]:
     """Measure an engine once for all cases of a question: they show values of the same runs."""
     engine = start(contestant.worker, *filter(None, [contestant.way]))
@@ -103,26 +111,31 @@ def runs_of(
 
     runs = []
     for _ in range(repeats):
-        rate = highest_rate(lambda rate: bool(ask(rate)["sustained"]), min(LOWEST, most), most)
+        first = min(contestant.first_rate, most)
+        rate = highest_rate(lambda rate: bool(ask(rate)["sustained"]), min(LOWEST, most), most, first)
         told = ask(rate / 2)
         runs.append(LatencyRun(rate, told["median"], told["p99"]))
     return runs
 
 
-def highest_rate(sustains: Callable[[float], bool], lowest: float, most: float) -> float:
+def highest_rate(sustains: Callable[[float], bool], lowest: float, most: float, first: float) -> float:
     """Return the highest rate that is sustained: grow until it is too high, then halve the distance of the logarithms.
 
-    >>> highest_rate(lambda rate: rate <= 70_000, 5_000.0, 5_000_000.0)
+    >>> highest_rate(lambda rate: rate <= 70_000, 5_000.0, 5_000_000.0, 5_000.0)
     56569
-    >>> highest_rate(lambda rate: True, 5_000.0, 20_000.0)
+    >>> highest_rate(lambda rate: rate <= 70_000, 5_000.0, 5_000_000.0, 320_000.0)
+    56569
+    >>> highest_rate(lambda rate: True, 5_000.0, 20_000.0, 20_000.0)
     20000
     """
     if lowest >= most:
         return lowest  # there is no other
-    if not sustains(lowest):
-        message = f"The engine does not sustain {lowest:,.0f} events a second."
-        raise RuntimeError(message)
-    good, bad = lowest, 0.0
+    good, bad = first, 0.0
+    while not sustains(good):
+        if good <= lowest:
+            message = f"The engine does not sustain {lowest:,.0f} events a second."
+            raise RuntimeError(message)
+        good, bad = max(good / GROWTH, lowest), good
     while not bad and good < most:
         higher = min(good * GROWTH, most)
         if sustains(higher):

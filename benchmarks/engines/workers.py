@@ -11,10 +11,10 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from benchmarks.engines.job import Job
+from benchmarks.engines.case import AnyJob
 from benchmarks.results import ROOT
 
-ENVIRONMENTS = {"in_flink": "flink", "in_pathway": "pathway", "in_bytewax": "bytewax"}
+ENVIRONMENTS = {"in_flink": "flink", "paced_flink": "flink", "in_pathway": "pathway", "in_bytewax": "bytewax"}
 """Of the workers that do not run in .venv."""
 TOLD = 30_000
 """Characters of an error."""
@@ -81,7 +81,7 @@ class Worker:
         found: dict[str, float] = json.loads(answer)
         return found
 
-    def run(self, job: Job) -> float:
+    def run(self, job: AnyJob) -> float:
         """Return the seconds of a job."""
         return self.ask(job.to_json())["seconds"]
 

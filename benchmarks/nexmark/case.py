@@ -24,6 +24,7 @@ class NexmarkCase(SparkCase):
     seconds: int = 200
     """From the first event to the last: with fewer events, there are fewer in a second."""
     rows: int = 2_000_000
+    repeats: int = 9
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,9 @@ from pathlib import Path
 from benchmarks.case import SECONDS
 from benchmarks.choice import summary as choice
 from benchmarks.engines import flink_sql
+from benchmarks.engines.cases import LATENCIES
+from benchmarks.engines.nexmark import flink_sql as nexmark_sql
+from benchmarks.engines.nexmark.queries import QUERIES as SITE_QUERIES
 from benchmarks.engines.questions import QUESTIONS as STREAM_QUESTIONS
 from benchmarks.features import peers as feature_peers
 from benchmarks.first_answer import summary as first_answer
@@ -39,7 +42,7 @@ class Detail:
     numbers: Lines | None = None
     """The tables, if not one of everything that was measured."""
     picture: str = ""
-    """Its alternative text and its file in docs/images."""
+    """Its alternative text and its file in docs/images; there may be two."""
     more: Lines | None = None
     """What comes last, such as the SQL of peers."""
 
@@ -63,6 +66,17 @@ def of_workloads(readings: Sequence[Reading]) -> Iterator[str]:
     if memory:
         yield "## Memory\n\nThe most above the rows, in a process of its own.\n"
         yield from all_measured(MEMORIES, memory)
+
+
+def of_engines(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield a table of times, and what is said of latencies if they were measured."""
+    cases = SUITES["engines"].cases
+    latencies = [one for one in readings if one.case in {case.name for case in LATENCIES}]
+    yield from all_measured(cases, [one for one in readings if one not in latencies])
+    if latencies:
+        yield text_of("engines/latency.md")
+        yield "![Sustained rate and latency of each engine](../images/latency.svg)\n"
+        yield from all_measured(cases, latencies)
 
 
 def shares_of_threads(readings: Sequence[Reading]) -> Iterator[str]:
@@ -113,7 +127,8 @@ def sql_of_files(_: Sequence[Reading]) -> Iterator[str]:
 
 def sql_of_flink(_: Sequence[Reading]) -> Iterator[str]:
     """Yield the SQL of Flink; of several windows, only the first."""
-    yield from _sql({name: flink_sql.first_select(one) for name, one in STREAM_QUESTIONS.items()}, "Flink")
+    windows = {name: flink_sql.first_select(one) for name, one in STREAM_QUESTIONS.items()}
+    yield from _sql(windows | {one.name: nexmark_sql.SELECTS[number] for number, one in SITE_QUERIES.items()}, "Flink")
 
 
 def _sql(texts: Mapping[str, str], peer: str = "DuckDB") -> Iterator[str]:
@@ -148,6 +163,7 @@ DETAILS = {
     ),
     "engines": Detail(
         "Streams beside Flink",
+        of_engines,
         picture="![Time per event against the slide, for each engine](../images/engines.svg)",
         more=sql_of_flink,
     ),

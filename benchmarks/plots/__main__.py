@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.plots.dots import draw_queries, draw_workloads
+from benchmarks.plots.dots import draw_latencies, draw_queries, draw_workloads
 from benchmarks.plots.lines import SWEEPS, draw_columns, draw_engines, draw_streams, draw_sweep
 from benchmarks.results import COMPILED, GROWTH, NEXMARK, ROOT, STREAM_GROWTH, of_suite, read
 
@@ -18,6 +18,7 @@ PICTURES: Mapping[str, tuple[Path, Callable[..., None]]] = {
     "stream_growth": (STREAM_GROWTH, draw_streams),
     "nexmark": (NEXMARK, draw_queries),
     "engines": (of_suite("engines"), draw_engines),
+    "latency": (of_suite("engines"), draw_latencies),
     **{f"growth/{sweep}": (GROWTH, partial(draw_sweep, sweep=sweep)) for sweep in SWEEPS},
 }
 """By the name of the picture: its CSV, and what draws it."""

@@ -1,4 +1,4 @@
-"""A line for each query, with a dot for each contestant: Nexmark, and what people do with windows."""
+"""A line for each query, with a dot for each contestant: Nexmark, what people do with windows, and the latency of engines."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
+from benchmarks.engines.cases import LATENCIES, PACED
+from benchmarks.engines.latency import SHOWN
 from benchmarks.nexmark.cases import CASES
 from benchmarks.plots.style import (
     FAINT,
@@ -19,6 +21,7 @@ from benchmarks.plots.style import (
     say_facts,
     set_ticks,
     style_axes,
+    ticks_between,
 )
 from benchmarks.report import say_time
 from benchmarks.results import Reading
@@ -63,6 +66,48 @@ def draw_queries(readings: Sequence[Reading], path: Path) -> None:
     entitle(figure, "Nexmark on Spark, time per event: left is better")
     say_facts(figure, next(one for one in readings if one.role == "sash"), "")
     save(figure, path)
+
+
+def draw_latencies(readings: Sequence[Reading], path: Path) -> None:
+    """Draw for each engine the rate that it sustains, and its latency at half of it: from the median to the 99th percentile."""
+    found = {(one.case, one.contestant): one for one in readings}
+    lines = [
+        (question, engine.name, [found[f"latency, {question}: {shown}", engine.name] for shown in SHOWN])
+        for question in dict.fromkeys(case.question.name for case in LATENCIES)
+        for engine in PACED
+        if all((f"latency, {question}: {shown}", engine.name) in found for shown in SHOWN)
+    ]
+    if not lines:
+        raise not_measured("engines")
+    figure = new_figure(1.6 + 0.34 * len(lines))
+    rates, latencies = figure.subplots(1, 2, sharey=True)
+    for axes, title, say, shown in (
+        (rates, "events a second", say_rate, slice(1)),
+        (latencies, "latency: median, 99th percentile", lambda x: say_time(x * 1e9), slice(1, None)),
+    ):
+        values = [one.value for _, _, three in lines for one in three[shown]]
+        limits = min(values) / 2, max(values) * 2
+        axes.set(xscale="log", xlim=limits, ylim=(len(lines) - 0.4, -0.6))
+        set_ticks(axes.xaxis, ticks_between(*limits), say)
+        style_axes(axes, title)
+        axes.grid(visible=False, axis="y")
+        for height, (_, name, three) in enumerate(lines):
+            of_line = [one.value for one in three[shown]]
+            colour = SASH if three[0].role == "sash" else {"Spark": SPARK}.get(name, COLOURS[0])
+            axes.plot(of_line, [height] * len(of_line), "o-", color=colour, linewidth=3, markersize=7)
+    rates.set_yticks(range(len(lines)), [f"{question}   {name}" for question, name, _ in lines])
+    entitle(figure, "The highest rate that each engine sustains, and its latency at half of that")
+    say_facts(figure, lines[0][2][0], "")
+    save(figure, path)
+
+
+def say_rate(rate: float) -> str:
+    """Write events a second.
+
+    >>> say_rate(5_000), say_rate(1e6)
+    ('5 K', '1 M')
+    """
+    return f"{rate / 1e6:g} M" if rate >= 1e6 else f"{rate / 1e3:g} K"  # noqa: PLR2004
 
 
 def _draw_panel(

@@ -226,7 +226,9 @@ def draw_engines(readings: Sequence[Reading], path: Path) -> None:
         raise not_measured("engines")
     values = [value for points in lines.values() for _, value in points]
     limits = min(values) / 1.5, max(values) * 1.5
-    ticks = {windows_of_event(question): say_slide(question) for question in CURVE}
+    measured = {number for points in lines.values() for number, _ in points}
+    slides = {windows_of_event(question): say_slide(question) for question in CURVE}
+    ticks = {number: slide for number, slide in slides.items() if number in measured}
     figure = new_figure(4.6)
     axes = figure.subplots()
     axes.set(xscale="log", yscale="log", xlim=(min(ticks) / 1.4, max(ticks) * 1.4), ylim=limits)

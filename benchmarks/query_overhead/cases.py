@@ -165,6 +165,6 @@ def _hour(end: str) -> RowWindow:
     return RowWindow(microseconds=microseconds(HOUR), closed=end)
 
 
-WARM = WarmCase(name="1 K rows, warm", targets=tuple(Target(contestant=name, at_most=0.5e-3) for name in QUESTIONS))
+WARM = WarmCase(name="1 K rows, warm", targets=tuple(Target(contestant=name, at_most=0.4e-3) for name in QUESTIONS))
 
 CASES: tuple[Case, ...] = (*of_rows(), *sliding(), *rolling(), *with_nulls(), *closed(), WARM)

@@ -18,6 +18,9 @@ from benchmarks.spark_batch.memory import most_of_a_worker
 from benchmarks.spark_batch.native import SEGMENT_TREE
 from benchmarks.spark_batch.session import spark
 
+WARM_UP, BRIEF_CHECK = 2.0, 3.0
+"""Seconds: how long a brief contestant runs before it is timed, as the JVM compiles code while it runs; and what a check of one takes."""
+
 
 class SparkField(Field[SparkContestant]):
     """Contestants that make a frame of a frame. What is timed is computed to the last row, and kept nowhere."""
@@ -111,9 +114,17 @@ class SparkField(Field[SparkContestant]):
                 self._sums[key] = sums_of(contestant.question, answered)
         return self._sums[key]
 
+    def _warm_up(self) -> None:
+        for name, call in self.calls.items():
+            start = perf_counter()
+            while self.seconds[name] < BRIEF_CHECK and perf_counter() - start < WARM_UP:
+                call()
+
     def times(self, repeats: int) -> dict[str, list[float]]:
         """Return nanoseconds a row, or megabytes where those are asked for."""
         if self.case.measure != MEMORY:
+            if repeats > 1:
+                self._warm_up()
             return super().times(repeats)
         most = [{name: most_of_a_worker(call) for name, call in self.calls.items()} for _ in range(repeats)]
         return {name: [one[name] for one in most] for name in self.calls}

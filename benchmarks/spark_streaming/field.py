@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from benchmarks.case import Call
+from benchmarks.field import PATIENCE
 from benchmarks.spark_batch.answers import compare_sums, sums_of
 from benchmarks.spark_batch.case import SparkContestant
 from benchmarks.spark_batch.data import folder
@@ -71,7 +73,10 @@ class StreamField(SparkField):
     def times(self, repeats: int) -> dict[str, list[float]]:
         """Return nanoseconds a row, of each batch that has rows, but the first."""
         times: dict[str, list[float]] = {one.name: [] for one in self.contestants}
-        for _ in range(repeats):
+        begin = perf_counter()
+        for repeat in range(repeats):
+            if repeat and perf_counter() - begin > PATIENCE:
+                break
             for one in self.contestants:
                 batches = [batch for batch in self.calls[one.name]() if batch["batchId"] > 0 and batch["numInputRows"]]
                 times[one.name] += [

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import functools
 import os
+import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,19 +16,37 @@ import pytest
 from benchmarks.engines import field as fields
 from benchmarks.engines import in_sash, paced_sash, workers
 from benchmarks.engines.answers import collect, compare, read, recomputed
-from benchmarks.engines.case import EngineCase, EngineContestant
-from benchmarks.engines.cases import BYTEWAX, ENGINES, FLINK, LATENCIES, PACED, PATHWAY, SASH, TIMES
+from benchmarks.engines.case import EngineContestant, SiteCase, StreamQuestionCase
+from benchmarks.engines.cases import (
+    BYTEWAX,
+    CASES,
+    ENGINES,
+    FLINK,
+    LATENCIES,
+    NEXMARK,
+    ON_SPARK,
+    PACED,
+    PATHWAY,
+    SASH,
+    SPARK,
+    TIMES,
+)
 from benchmarks.engines.events import FIRST, Events
 from benchmarks.engines.field import EngineField
 from benchmarks.engines.flink_sql import select, sink, source
 from benchmarks.engines.job import Job
 from benchmarks.engines.latency import LatencyField
+from benchmarks.engines.nexmark import flink_sql as nexmark_sql
+from benchmarks.engines.nexmark import sash_run
+from benchmarks.engines.nexmark.events import FIRST_ID, PLACES, TABLES, AuctionEvents, columns_of, sql_of, sql_of_time
 from benchmarks.engines.pace import PacedJob, paced_job_of, summary
 from benchmarks.engines.questions import QUESTIONS, SECOND, TUMBLING, StreamQuestion
 from benchmarks.engines.workers import Worker, missing
 from benchmarks.measure import measure
+from benchmarks.nexmark.generator import newest_auction
 from benchmarks.pages import front
 from benchmarks.pages.details import page_of
+from benchmarks.plots.dots import draw_latencies
 from benchmarks.plots.lines import draw_engines
 from benchmarks.results import ROOT, Reading, reading
 
@@ -47,7 +67,7 @@ class InThisProcess:
         return seconds
 
 
-def sash_alone(question: StreamQuestion) -> EngineCase:
+def sash_alone(question: StreamQuestion) -> StreamQuestionCase:
     case = next(case for case in TIMES if case.question == question)
     return replace(case, contestants=[ENGINES[SASH]])
 
@@ -60,6 +80,67 @@ def test_numbers_tuples_and_sql_give_the_same_events() -> None:
     asked = f"SELECT {sql} FROM (SELECT range AS n FROM range({events.count})) ORDER BY n"
     rows = duckdb.connect().execute(asked).fetchall()
     assert list(map(list, zip(*rows, strict=True))) == numbers
+
+
+def test_products_of_events_are_not_int_in_flink() -> None:
+    """MOD has the type of the divisor there, and the product of two INT overflows."""
+    texts = [*Events(1).sql.values(), *(text for table in TABLES for text in sql_of(table).values())]
+    assert not [text for text in texts if re.search(r", \d+\)", text)]
+
+
+def test_numbers_and_sql_give_the_same_auctions() -> None:
+    """Around the first events, and where the hash has come around."""
+    events = AuctionEvents(0, per_second=10_000)
+    for begin in (0, 1_000_000):
+        n = np.arange(begin, begin + 4_000)
+        for table, (first, last) in PLACES.items():
+            sql = ", ".join([*sql_of(table).values(), sql_of_time(events.per_second)])
+            asked = f"SELECT {sql} FROM (SELECT range AS n FROM range({begin}, {begin + 4_000})) WHERE n % 50 >= {first} AND n % 50 < {last}"
+            rows = duckdb.connect().execute(f"{asked} ORDER BY n").fetchall()
+            made = sash_run.table_of(events, table, n, TABLES[table])
+            columns = [column.to_pylist() for column in made.columns[:-1]]
+            times = made["dateTime"].cast("int64").to_pylist()
+            assert list(map(list, zip(*rows, strict=True))) == [*columns, times]
+
+
+def test_auctions_are_shaped_as_those_of_nexmark() -> None:
+    """The generator of benchmarks/nexmark draws; here the same shares are computed."""
+    n = np.arange(1_000_000)
+    bids = n[n % 50 >= 4]
+    bid = columns_of("bid", bids, TABLES["bid"])
+    newest = newest_auction(bids)
+    people = bids // 50
+    assert np.mean(bid["auction"] - FIRST_ID == newest // 100 * 100) == pytest.approx(0.5, abs=0.02)
+    assert np.mean(bid["bidder"] - FIRST_ID == people // 100 * 100 + 1) == pytest.approx(0.75, abs=0.02)
+    lead = bid["auction"] - FIRST_ID - newest
+    assert (lead.min(), lead.max()) == (-100, 10)
+    lead = bid["bidder"] - FIRST_ID - people
+    assert (lead.min(), lead.max()) == (-999, 10)
+    assert len(np.unique(bid["price"])) > 0.99 * len(bids)
+    decades = np.bincount(np.log10(bid["price"]).astype(int) - 6)
+    assert decades[:6].min() > 0.15 * len(bids)
+    auctions = n[(n % 50 > 0) & (n % 50 < 4)]
+    sellers = columns_of("auction", auctions, ["seller"])["seller"]
+    assert np.mean(sellers - FIRST_ID == auctions // 50 // 100 * 100) == pytest.approx(0.75, abs=0.02)
+
+
+def test_each_window_that_is_checked_has_one_hottest_auction_and_one_highest_bid() -> None:
+    """Engines differ in which of several they show."""
+    for case in NEXMARK:
+        if case.query.number in (5, 7):
+            ends = [line[0] for line in case.right()]
+            assert len(ends) == len(set(ends)) > 4
+
+
+@pytest.mark.parametrize("case", NEXMARK, ids=lambda case: case.name)
+def test_sash_answers_nexmark_as_the_raw_rows(case: SiteCase, tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    right = case.right()
+    sash_run.run(case.checked_job(str(path)))
+    case.compare("Sash", path, right)
+    path.write_text("\n".join(path.read_text().splitlines()[1:]), encoding="utf-8")
+    with pytest.raises(AssertionError, match="where 1 × is right"):
+        case.compare("Sash", path, right)
 
 
 def test_events_are_late_by_less_than_the_delay_and_have_different_times() -> None:
@@ -165,25 +246,57 @@ def test_flink_is_asked_in_sql(question: StreamQuestion) -> None:
     assert f"'{FEW.count - 1}'" in source(FEW)
 
 
+@pytest.mark.parametrize("case", NEXMARK, ids=lambda case: case.name)
+def test_flink_is_asked_for_nexmark_in_sql(case: SiteCase) -> None:
+    assert "FROM" in nexmark_sql.SELECTS[case.query.number]
+    assert "blackhole" in nexmark_sql.sink(case.query, "")
+    table, *views = nexmark_sql.sources(case.checked)
+    assert f"'{case.checked.count - 1}'" in table
+    assert [view.split()[3] for view in views] == list(TABLES)
+
+
 @pytest.mark.skipif("SASH_SOAK" not in os.environ, reason="starts other engines; make soak runs it")
 @pytest.mark.parametrize("name", [name for name in ENGINES if name != SASH])
 def test_every_engine_answers_as_the_oracle(name: str) -> None:
     if why := missing(ENGINES[name].worker):
         pytest.skip(why)
-    for case in TIMES:
+    for case in (*TIMES, *NEXMARK):
         only: list[EngineContestant] = [one for one in case.contestants if one.name == name]
         if only:
             (reading,) = measure(replace(case, contestants=only).at_most(2_000), repeats=1)
             assert reading.version.split()[0] in ("sash", only[0].package)
 
 
+@pytest.mark.skipif("SASH_SOAK" not in os.environ, reason="starts other engines; make soak runs it")
+@pytest.mark.skipif(bool(missing("paced_flink")), reason=missing("paced_flink"))
+def test_flink_answers_while_events_arrive() -> None:
+    worker = Worker("paced_flink")
+    told = worker.ask(PacedJob(TUMBLING, 20_000.0, 4.0).to_json())
+    worker.stop()
+    assert told["sustained"]
+    assert 0 < told["median"] <= told["p99"] < 4
+
+
+@pytest.mark.skipif("SASH_SOAK" not in os.environ, reason="starts other engines; make soak runs it")
+@pytest.mark.skipif(bool(missing("in_flink")), reason=missing("in_flink"))
+def test_flink_counts_the_same_keys_in_many_events() -> None:
+    """The hash of the first events has small products: those of many would not fit into an INT."""
+    case = replace(sash_alone(TUMBLING), contestants=[ENGINES[FLINK]])
+    few = replace(case.checked, count=60_000, step=10, keys=1_000)
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(TUMBLING, few, f"{folder}/answers.csv")
+        Worker("in_flink").run(job)
+        compare("Flink", collect("Flink", read([Path(job.results)]), few.final_watermark), recomputed(job))
+
+
 def readings() -> list[Reading]:
-    """Sash takes 400 ns, the other engines 10 µs."""
+    """Sash takes 400 ns and sustains 400 events a second, the other engines 10 µs and 10,000. They need not be installed."""
     return [
-        reading(case, one, [400.0 if one.role == "sash" else 10_000.0], one.rows or case.rows, None)
-        for case in TIMES
+        reading(
+            case, replace(one, package="sash"), [400.0 if one.role == "sash" else 10_000.0], one.rows or case.rows, None
+        )
+        for case in CASES
         for one in case.contestants
-        if not missing(one.worker)
     ]
 
 
@@ -205,6 +318,17 @@ def test_the_page_of_details_has_the_sql_of_flink() -> None:
     page = page_of("engines", readings())
     assert "Flink, *1h every 1m*" in page
     assert "HOP(TABLE events" in page
+    assert "Flink, *Nexmark query 5: hot items, 10s every 2s*" in page
+
+
+def test_latencies_are_shown_beside_flink_and_spark(tmp_path: Path) -> None:
+    written = "\n".join(front.latencies(readings()))
+    assert "| tumbling 1m | Flink | 10,000 events a second | 10000 s | 10000 s |" in written
+    draw_latencies(readings(), tmp_path / "latency.svg")
+    text = (tmp_path / "latency.svg").read_text("utf-8")
+    assert all(f"1h every 1m   {name}" in text for name in (SASH, FLINK, ON_SPARK, SPARK))
+    with pytest.raises(SystemExit, match="engines"):
+        draw_latencies([], tmp_path / "latency.svg")
 
 
 class Paced:
