@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import threading
@@ -21,6 +22,7 @@ from live.conftest import ServerProcess, ServerThread
 from live.decoded import decode
 from live.generated import GeneratedSource
 from sash import live
+from sash.live.client import Client, Shared
 from sash.live.feed import Feed
 from sash.live.local_source import POLL_SECONDS, LocalSource
 from sash.live.messages import answer, run_text
@@ -98,6 +100,36 @@ def test_messages_that_make_no_sense_are_ignored(server_thread: ServerThread) ->
         socket.send(json.dumps({"type": "query", "id": 4, "text": "SELECT"}))
         answers = [one for one in messages(socket, 10, until="answer") if one["kind"] == "answer"]
         assert [(one["id"], bool(one["error"])) for one in answers] == [(4, True)]
+
+
+def test_a_cancel_that_arrives_together_with_its_query_is_not_lost() -> None:
+    long = "SELECT count(*) AS n FROM rows [RANGE 20000000 SLIDE 1 ON ts]"
+    given = [{"type": "query", "id": 7, "text": long}, {"type": "cancel"}]
+    sent: asyncio.Queue[bytes] = asyncio.Queue()
+
+    class Browser:
+        """It has sent both messages before the server reads the first."""
+
+        async def receive_text(self) -> str:
+            if not given:
+                await asyncio.sleep(60)
+            return json.dumps(given.pop(0))
+
+        async def send_bytes(self, message: bytes) -> None:
+            await sent.put(message)
+
+    async def first_answer() -> dict[str, Any]:
+        source = GeneratedSource()
+        source.recent.add(pa.table({"ts": pa.array(range(10))}))
+        running = asyncio.create_task(Client(Browser(), Shared(source, Feed(), "")).run())  # type: ignore[arg-type]
+        async with asyncio.timeout(20):
+            while (header := decode(await sent.get())[0])["kind"] != "answer":
+                pass
+        running.cancel()
+        return header
+
+    header = asyncio.run(first_answer())
+    assert (header["id"], header["error"]) == (7, "The query was cancelled.")
 
 
 def test_the_server_ends_when_nobody_connects_and_prints_the_newest_results() -> None:

@@ -79,7 +79,7 @@ class Client:
         """By zoom: the revisions of the series and of the view in the last message."""
         self.answers: set[asyncio.Task[None]] = set()
         self.query: QueryProcess | None = None
-        """The query of the box that runs now."""
+        """The query of the box that runs now, or is about to."""
 
     async def run(self) -> None:
         """Serve the browser until it leaves."""
@@ -109,7 +109,9 @@ class Client:
             self._answer(self._burst())
         elif action == "query" and isinstance(message.get("text"), str):
             number = message.get("id")
-            self._answer(self._query(message["text"], number if isinstance(number, int) else 0))
+            query = QueryProcess(message["text"], number if isinstance(number, int) else 0)
+            self.query = self.query or query  # at once: the next message may already be its cancellation
+            self._answer(self._query(query))
         elif action == "cancel" and self.query is not None:
             self.query.cancel()
 
@@ -129,16 +131,16 @@ class Client:
         text = await asyncio.to_thread(self.shared.source.burst, self.key)
         await self.socket.send_bytes(encode("note", {"text": text}))
 
-    async def _query(self, text: str, number: int) -> None:
-        if self.shared.querying.locked():
-            error = "Another query is still running. Try again when it has finished."
-            await self.socket.send_bytes(encode("answer", {"id": number, "error": error}))
-            return
-        async with self.shared.querying:
-            self.query = QueryProcess(text, number)
-            try:
-                message = await self.query.run(await asyncio.to_thread(self.shared.source.recent.table))
-            finally:
+    async def _query(self, query: QueryProcess) -> None:
+        try:
+            if self.shared.querying.locked():
+                error = "Another query is still running. Try again when it has finished."
+                message = encode("answer", {"id": query.number, "error": error})
+            else:
+                async with self.shared.querying:
+                    message = await query.run(await asyncio.to_thread(self.shared.source.recent.table))
+        finally:
+            if self.query is query:
                 self.query = None
         await self.socket.send_bytes(message)
 
