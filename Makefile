@@ -11,7 +11,9 @@
 # make fuzz   random queries over random data against the oracle, for SECONDS=300; a finding comes with its reproduction
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg, Spark, Flink, Pathway and Bytewax: checked, timed, drawn
 #             (make bench-quick: only to see that it runs, with those of Flink, Pathway and Bytewax that are installed)
-# make bench-large  tables of 10 M and 100 M rows in one process, and 1,000 M on Spark: hours, and 24 GB of memory
+# make bench-algorithms  the papers' experiments, and every algorithm beside the one that Sash chooses
+# make bench-large  tables of 10 M and 100 M rows in one process, and 1,000 M on Spark; files larger than memory; streams of
+#             millions of keys: hours, and 24 GB of memory
 #             (make bench-large-quick: only to see that it runs)
 # make dist   the wheel and the source archive: checked, and installed with each extra on each Python from 3.11 to 3.13 that is found
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
@@ -27,7 +29,7 @@ OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 ENGINES := flink pathway bytewax # what benchmarks/engines runs beside Sash
 
-.PHONY: help demo test test-local test-spark test-check test-full soak fuzz bench bench-quick bench-large bench-large-quick dist costs docs pictures check format clean
+.PHONY: help demo test test-local test-spark test-check test-full soak fuzz bench bench-quick bench-algorithms bench-large bench-large-quick dist costs docs pictures check format clean
 
 help:
 	@sed -n '/^#/!q; s/^# //p' Makefile
@@ -86,16 +88,21 @@ fuzz: .venv/ready
 
 bench: .venv/redis $(ENGINES:%=.venv-%/ready)
 	$(BIN)/python -m benchmarks all
-	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.plots
-	$(BIN)/python -m benchmarks.papers.page
 	$(BIN)/python -m benchmarks.pages
 
 bench-quick: .venv/redis
 	$(BIN)/python -m benchmarks all --quick
 
+bench-algorithms: .venv/ready
+	$(BIN)/python -m benchmarks algorithms
+	$(BIN)/python -m benchmarks.plots
+	$(BIN)/python -m benchmarks.papers.page
+	$(BIN)/python -m benchmarks.pages
+
 bench-large: .venv/ready
 	$(BIN)/python -m benchmarks large
+	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.pages
 
 bench-large-quick: .venv/ready
