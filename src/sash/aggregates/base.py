@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from sash.aggregates.naming import FactoryCall, as_literal, call_text, not_a_name, shorten
 from sash.aggregates.parts import Coding, Forms, Laws, ResultRule, TimeInput
-from sash.aggregates.pickling import Picklable
+from sash.aggregates.pickling import Picklable, is_own
 from sash.expressions import ColumnLike, ComputedColumn, Condition, as_column, as_condition, source_of
 from sash.hints import counted
 
@@ -233,9 +233,7 @@ class Aggregate(Picklable, Generic[P]):
         >>> agg.max().is_built_in, replace(agg.max(), lift=abs).is_built_in
         (True, False)
         """
-        functions = (self.lift, self.combine)
-        built_in = all(str(getattr(function, "__module__", "")).startswith("sash.") for function in functions)
-        return built_in and (self.forms.inner is None or self.forms.inner.is_built_in)
+        return is_own(self.lift) and is_own(self.combine) and (self.forms.inner is None or self.forms.inner.is_built_in)
 
     @property
     def only_compares(self) -> bool:

@@ -9,9 +9,10 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
+from sash.aggregates.array_partials import coding_of_arrays, with_arrays
 from sash.aggregates.base import ABSENT, Aggregate, Functions, P, only_where, unchanged, with_fields
 from sash.aggregates.naming import as_literal, not_a_name, shorten
-from sash.aggregates.parts import Laws, ResultRule
+from sash.aggregates.parts import Coding, Laws, ResultRule
 from sash.aggregates.sql import SqlForm, SqlInput, SqlRule
 from sash.expressions import ColumnLike, ComputedColumn, Condition, as_column, as_condition
 from sash.hints import counted
@@ -164,6 +165,7 @@ def aggregate(
     selective: bool = False,
     holistic: bool = False,
     fixed_size: bool = True,
+    length: int | None = None,
 ) -> Aggregate[P]:
     """Define your own aggregate by three functions and the laws that hold for them.
 
@@ -176,12 +178,15 @@ def aggregate(
     floats leaves rounding errors. `identity` is the neutral partial. `commutative`: the order of arguments does not matter.
     `selective`: `combine` returns one of its arguments. `holistic`: partials grow without bound. `fixed_size=False`: partials
     differ in size. `inputs` is the number of columns, by default the number of parameters of `lift`.
+    `length`: partials are NumPy arrays of so many numbers, integers or floats of 64 bits; booleans become 0 and 1. All
+    functions get and return such arrays, and may change those that they get.
 
     Nulls and NaN: a row reaches `lift` only if none of its columns is null; NaN is a value.
     Result: the type that the functions return; if that is a date, a time or a duration of a column, the type of that column;
     null if the window has no values. Compiled integers have 64 bits.
     Errors: TypeError if `lift` takes any number of arguments and `inputs` is missing, or if an argument is not a function of the right
-    number of arguments.
+    number of arguments. ValueError if `length` is less than 1, or comes without `lower`; when the query runs, if a function
+    returns an array of another length.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -192,6 +197,14 @@ def aggregate(
     >>> rows = pa.table({"load": [3, 9, 4]})
     >>> sash.Query(spread("load"), window.rows(2)).run(rows)["spread"].to_pylist()
     [0, 6, 5]
+
+    How many different remainders of 4 a window has:
+
+    >>> import numpy as np
+    >>> remainders = sash.aggregate("remainders", lift=lambda x: np.arange(4) == x % 4, combine=np.maximum,
+    ...                             lower=lambda seen: seen.sum(), commutative=True, length=4)
+    >>> sash.Query(remainders("load"), window.rows(3)).run(rows)["remainders"].to_pylist()
+    [1, 2, 3]
     """
     functions = Functions(lift, combine, lower, inverse, identity)
     _check_functions(name, functions)
@@ -200,8 +213,12 @@ def aggregate(
         commutative=commutative, invertible=exact, selective=selective, holistic=holistic, fixed_size=fixed_size
     )
     columns = _count_parameters(name, lift) if inputs is None else inputs
+    coding = Coding()
+    if length is not None:
+        require_count(f"aggregate {name!r}", "length", length)
+        functions, coding = with_arrays(name, functions, int(length), columns), coding_of_arrays(length)
     result = ResultRule(gives="number")
-    return Aggregate(name=name, **functions._asdict(), inputs=columns, laws=laws, result=result)
+    return Aggregate(name=name, **functions._asdict(), inputs=columns, laws=laws, result=result, coding=coding)
 
 
 def _check_functions(name: Any, functions: Functions) -> None:

@@ -191,6 +191,8 @@ class Coding(Picklable):
     """The fields of a partial, by index, that are the number of its values: kernels compute them once for all lanes."""
     costly_lift: bool = False
     """Whether `lift` takes longer than reading a partial, so that kernels store partials instead of lifting rows again."""
+    wide: bool = False
+    """Whether partials are so large that kernels process one section of a column at a time: code for several takes minutes to compile."""
     interpreted_only: str = ""
     """The reason why the aggregate cannot be compiled, if that is known: a sentence."""
 

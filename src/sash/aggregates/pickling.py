@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from inspect import unwrap
-from types import CellType, CodeType, FunctionType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType
 from typing import Any
 
 PICKLED = "_picklable"
@@ -55,6 +55,18 @@ def as_picklable(value: Any) -> Any:
     # One object per function, so that pickle sees when two fields hold the same one.
     known: NestedFunction = vars(value).setdefault(PICKLED, NestedFunction(value))
     return known
+
+
+def is_own(function: Any) -> bool:
+    """Return whether a function is Sash's, and those in its closure are not the user's.
+
+    >>> from sash import agg
+    >>> is_own(agg.max().combine), is_own(max), is_own(agg.first_n(n=2).combine)
+    (True, False, True)
+    """
+    inner = (cell.cell_contents for cell in getattr(function, "__closure__", None) or ())
+    foreign = (each for each in inner if callable(each) and not isinstance(each, type | BuiltinFunctionType))
+    return str(getattr(function, "__module__", "")).startswith("sash.") and all(map(is_own, foreign))
 
 
 def restore(module: str, qualname: str, line: int, cells: tuple[Any, ...]) -> FunctionType:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from sash.aggregates.array_partials import from_array, to_array
 from sash.aggregates.exponential import halved
 from sash.columns.column_types import CannotCompileError
 
@@ -114,6 +115,10 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
         from sash.kernels import bit_intrinsics  # noqa: PLC0415 — it imports Numba
 
         return bit_intrinsics.halved
+    if function in (from_array, to_array):
+        from sash.kernels import array_partials  # noqa: F401, PLC0415 — it imports Numba, and tells it the compiled forms
+
+        return function
     known_as = fingerprint(function)
     if known_as in _compiled:
         return _compiled[known_as]
@@ -222,6 +227,9 @@ class _Tokens:
 def _constant_token(value: object) -> str | None:
     if isinstance(value, type | BuiltinFunctionType):
         return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, np.ufunc):
+        name = str(getattr(value, "__name__", ""))
+        return f"numpy.{name} {np.__version__}" if getattr(np, name, None) is value else None
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return f"{type(value).__name__} {value!r}"
     return None

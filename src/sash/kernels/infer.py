@@ -26,6 +26,7 @@ from numba import from_dtype
 from numba.core import ir
 from numba.np.numpy_support import as_dtype
 
+from sash.aggregates.pickling import is_own
 from sash.columns.column_types import CannotCompileError
 from sash.kernels.functions import first_line
 from sash.kernels.fused_partial import FusedPartial, InferredTypes, Shape
@@ -87,7 +88,7 @@ class _Functions:
             compiled.compile(arguments)
         except Exception as error:  # Numba raises many types, internal ones too; nothing of the user's runs here
             raise CannotCompileError(f"{label} can't be compiled: {first_line(error)}") from error
-        if not str(self.sources[name].__module__).startswith("sash."):  # tests compare Sash's own functions
+        if not is_own(self.sources[name]):  # tests compare Sash's own functions
             for difference in _differences(compiled, arguments, set()):
                 raise CannotCompileError(
                     f"{label} uses {difference}, which machine code computes differently from Python."

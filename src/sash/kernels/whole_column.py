@@ -44,7 +44,8 @@ def column_kernel(
     """
     if algorithm.sorted_in_advance is not None and aggregates[0].laws.place is None:
         return RankKernel(aggregates, inputs)
-    lanes = count_lanes(algorithm, length) if loop is loops.slide_rows and not nullable else 1
+    wide = any(aggregate.coding.wide for aggregate in aggregates)
+    lanes = count_lanes(algorithm, length) if loop is loops.slide_rows and not (nullable or wide) else 1
     if loop is loops.slide_rows and not nullable and over is None and suits(algorithm, aggregates, inputs):
         return ExactSumKernel(algorithm, aggregates, inputs, loop, lanes=lanes)
     return Kernel(algorithm, aggregates, inputs, loop, nullable=nullable, lanes=lanes, over=over)
