@@ -93,6 +93,11 @@ SUITES = {
         quick_rows=2_000,
         cases_in="benchmarks.engines.cases:CASES",
     ),
+    "latency": Suite(
+        description="The highest rate of events that Sash, Flink and Spark sustain, and the time from an event to its result.",
+        quick_rows=2_000,
+        cases_in="benchmarks.engines.cases:LATENCIES",
+    ),
     "never_slower": Suite(
         description="What Spark can run itself, in sash.spark.session() and with Spark's defaults.",
         quick_rows=2_000,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from benchmarks.case import SECONDS
 from benchmarks.choice import summary as choice
+from benchmarks.engines import cases as engines
 from benchmarks.engines import flink_sql
-from benchmarks.engines.cases import LATENCIES
+from benchmarks.engines.latency import SHOWN
 from benchmarks.engines.nexmark import flink_sql as nexmark_sql
 from benchmarks.engines.nexmark.queries import QUERIES as SITE_QUERIES
 from benchmarks.engines.questions import QUESTIONS as STREAM_QUESTIONS
@@ -20,9 +21,10 @@ from benchmarks.flights.cases import CASES as FLIGHTS
 from benchmarks.growth.case import LIBRARIES
 from benchmarks.h2o import cases as h2o
 from benchmarks.larger_than_memory.cases import QUESTIONS as LARGER
-from benchmarks.pages.tables import all_measured, say_file, say_where, shares_of_the_ideal, text_of
+from benchmarks.pages.tables import all_measured, say_file, say_where, shares_of_the_ideal, table, text_of
 from benchmarks.questions import summary as questions
 from benchmarks.questions.case import QuestionCase
+from benchmarks.report import quantity
 from benchmarks.results import ROOT, Reading, read
 from benchmarks.spark_large.case import ONE_CORE
 from benchmarks.suites import SUITES
@@ -68,15 +70,16 @@ def of_workloads(readings: Sequence[Reading]) -> Iterator[str]:
         yield from all_measured(MEMORIES, memory)
 
 
-def of_engines(readings: Sequence[Reading]) -> Iterator[str]:
-    """Yield a table of times, and what is said of latencies if they were measured."""
-    cases = SUITES["engines"].cases
-    latencies = [one for one in readings if one.case in {case.name for case in LATENCIES}]
-    yield from all_measured(cases, [one for one in readings if one not in latencies])
-    if latencies:
-        yield text_of("engines/latency.md")
-        yield "![Sustained rate and latency of each engine](../images/latency.svg)\n"
-        yield from all_measured(cases, latencies)
+def of_latencies(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield a row for each question and engine."""
+    found = {(one.case, one.contestant): one for one in readings}
+    rows = []
+    for question in dict.fromkeys(case.question.name for case in engines.LATENCIES):
+        for engine in engines.PACED:
+            cells = [found.get((f"latency, {question}: {shown}", engine.name)) for shown in SHOWN]
+            if all(cells):
+                rows.append([question, engine.name, *(quantity(one) for one in cells if one)])
+    yield from table(("windows", "", *SHOWN), rows)
 
 
 def shares_of_threads(readings: Sequence[Reading]) -> Iterator[str]:
@@ -163,9 +166,11 @@ DETAILS = {
     ),
     "engines": Detail(
         "Streams beside Flink",
-        of_engines,
         picture="![Time per event against the slide, for each engine](../images/engines.svg)",
         more=sql_of_flink,
+    ),
+    "latency": Detail(
+        "Latency of streams", of_latencies, picture="![Sustained rate and latency of each engine](../images/latency.svg)"
     ),
     "spark_windows": Detail("Spark's own WindowBenchmark"),
     "never_slower": Detail("Queries that Spark can run itself"),

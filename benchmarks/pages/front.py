@@ -8,11 +8,10 @@ from typing import TypeAlias
 
 from benchmarks.case import MEMORY
 from benchmarks.engines import cases as engines
-from benchmarks.engines.latency import SHOWN
 from benchmarks.pages.details import DETAILS
 from benchmarks.pages.tables import say_where, table, text_of
 from benchmarks.questions.case import PEERS
-from benchmarks.report import quantity, round_off, say_time
+from benchmarks.report import round_off, say_time
 from benchmarks.results import ROOT, Reading, read
 from benchmarks.sash_calls import QUERY
 from benchmarks.suites import SUITES
@@ -162,22 +161,6 @@ def streams(readings: Sequence[Reading]) -> Iterator[str]:
     )
     yield "![Time per event against the slide, for each engine](images/engines.svg)\n"
     yield from beside_flink(readings)
-    yield from latencies(readings)
-
-
-def latencies(readings: Sequence[Reading]) -> Iterator[str]:
-    """Yield the table of latencies, if they were measured."""
-    found = {(one.case, one.contestant): one for one in readings}
-    rows = []
-    for question in dict.fromkeys(case.question.name for case in engines.LATENCIES):
-        for engine in engines.PACED:
-            cells = [found.get((f"latency, {question}: {shown}", engine.name)) for shown in SHOWN]
-            if all(cells):
-                rows.append([question, engine.name, *(quantity(one) for one in cells if one)])
-    if rows:
-        yield "The highest rate that each sustains, and the time from an event to its result at half of that rate:\n"
-        yield "![Sustained rate and latency of each engine](images/latency.svg)\n"
-        yield from table(("windows", "", *SHOWN), rows)
 
 
 def lines() -> Iterator[str]:

@@ -18,7 +18,7 @@ PICTURES: Mapping[str, tuple[Path, Callable[..., None]]] = {
     "stream_growth": (STREAM_GROWTH, draw_streams),
     "nexmark": (NEXMARK, draw_queries),
     "engines": (of_suite("engines"), draw_engines),
-    "latency": (of_suite("engines"), draw_latencies),
+    "latency": (of_suite("latency"), draw_latencies),
     **{f"growth/{sweep}": (GROWTH, partial(draw_sweep, sweep=sweep)) for sweep in SWEEPS},
 }
 """By the name of the picture: its CSV, and what draws it."""

@@ -78,7 +78,7 @@ def draw_latencies(readings: Sequence[Reading], path: Path) -> None:
         if all((f"latency, {question}: {shown}", engine.name) in found for shown in SHOWN)
     ]
     if not lines:
-        raise not_measured("engines")
+        raise not_measured("latency")
     figure = new_figure(1.6 + 0.34 * len(lines))
     rates, latencies = figure.subplots(1, 2, sharey=True)
     for axes, title, say, shown in (

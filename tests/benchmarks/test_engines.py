@@ -295,7 +295,7 @@ def readings() -> list[Reading]:
         reading(
             case, replace(one, package="sash"), [400.0 if one.role == "sash" else 10_000.0], one.rows or case.rows, None
         )
-        for case in CASES
+        for case in (*CASES, *LATENCIES)
         for one in case.contestants
     ]
 
@@ -322,12 +322,12 @@ def test_the_page_of_details_has_the_sql_of_flink() -> None:
 
 
 def test_latencies_are_shown_beside_flink_and_spark(tmp_path: Path) -> None:
-    written = "\n".join(front.latencies(readings()))
+    written = page_of("latency", readings())
     assert "| tumbling 1m | Flink | 10,000 events a second | 10000 s | 10000 s |" in written
     draw_latencies(readings(), tmp_path / "latency.svg")
     text = (tmp_path / "latency.svg").read_text("utf-8")
     assert all(f"1h every 1m   {name}" in text for name in (SASH, FLINK, ON_SPARK, SPARK))
-    with pytest.raises(SystemExit, match="engines"):
+    with pytest.raises(SystemExit, match="latency"):
         draw_latencies([], tmp_path / "latency.svg")
 
 
