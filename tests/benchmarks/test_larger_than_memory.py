@@ -9,7 +9,7 @@ import pytest
 from benchmarks.case import MEMORY, SECONDS
 from benchmarks.larger_than_memory import data, field
 from benchmarks.larger_than_memory.case import FileQuestion
-from benchmarks.larger_than_memory.cases import CASES, QUESTIONS
+from benchmarks.larger_than_memory.cases import CASES, PER_ROW, QUESTIONS
 from benchmarks.larger_than_memory.data import parts_of, written
 from benchmarks.larger_than_memory.field import FileRun, run
 from benchmarks.measure import measure
@@ -32,7 +32,8 @@ def test_rows_come_in_no_order_and_no_time_twice(monkeypatch: pytest.MonkeyPatch
 def test_both_give_the_same_answers(question: FileQuestion) -> None:
     done = {name: run(name, question, ROWS) for name in ("Sash", "DuckDB")}
     field.check("Sash", done["Sash"].digest, done["DuckDB"].digest)
-    assert done["Sash"].digest["rows"] >= ROWS
+    results = done["Sash"].digest["rows"]
+    assert results == ROWS if question is PER_ROW else results > ROWS / 100  # a window holds many rows
     assert all(one.seconds > 0 and one.megabytes > 10 for one in done.values())
     assert written(ROWS).exists()
 

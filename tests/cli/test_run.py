@@ -187,7 +187,8 @@ def test_a_full_disk_is_one_message_and_no_output(tmp_path: Path) -> None:
     text = "SELECT sum(x) AS s FROM rows [RANGE 10 SLIDE 5 ON t]"
     command = [*COMMAND, "run", text, "-i", "in.parquet", "-o", "out.parquet", "--memory", "2MB"]
     limited = ["bash", "-c", 'ulimit -f 64; exec "$@"', "bash", *command]  # kilobytes: a disk that fills up
-    given = environment(TMPDIR=str(tmp_path / "temporary"), SASH_CACHE_DIR=str(tmp_path / "none"))
+    folders = {"TMPDIR": str(tmp_path / "temporary"), "SASH_CACHE_DIR": str(tmp_path / "none")}
+    given = environment(**folders, COVERAGE_PROCESS_START="")  # coverage could not write its file either
     done = subprocess.run(limited, cwd=tmp_path, env=given, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "The rows do not fit the memory, and sorting them on disk failed" in done.stderr

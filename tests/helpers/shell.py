@@ -42,11 +42,14 @@ class Done:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return the environment of a command: that of the tests, with the sources of this tree."""
+    """Return the environment of a command: that of the tests, with the sources of this tree; `more` comes before what coverage needs."""
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     given = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONWARNINGS": "error", **more}
     if coverage.Coverage.current() is not None:
-        given |= {"COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"), "COVERAGE_FILE": str(ROOT / ".coverage")}
+        given = {
+            "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
+            "COVERAGE_FILE": str(ROOT / ".coverage"),
+        } | given
     return given
 
 
