@@ -193,3 +193,42 @@ def test_an_aggregator_moves_arrays_row_by_row() -> None:
     most.evict()
     assert most.query() == 1
     assert most.slide(np.arange(20), range=9).to_pylist()[-1] == 2
+
+
+def test_an_index_outside_an_array_is_an_error_in_machine_code_too() -> None:
+    table = np.arange(3)
+
+    def own_place(x: int) -> Any:
+        ones = np.zeros(3, np.int64)
+        ones[x] = 1
+        return ones
+
+    rows = pa.table({"x": [0, 2, 3]})
+    counts = sash.aggregate("counts", own_place, np.add, lambda ones: ones.max(), length=3)
+    beyond = sash.aggregate("beyond", lambda x: np.array([x]), np.add, lambda sums: sums[1], length=1)
+    looked_up = sash.aggregate("looked_up", lambda x: table[x], lambda older, newer: older + newer)
+    for aggregate in (counts, beyond, looked_up):
+        for compiled in (True, False):
+            with pytest.raises(IndexError, match="out of bounds"):
+                sash.Query(aggregate("x"), window.rows(2)).run(rows, compiled=compiled)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+@pytest.mark.parametrize("compiled", [True, False])
+def test_what_gets_arrays_divides_by_zero_as_numpy_does(*, compiled: bool) -> None:
+    def ratio(lower: Any) -> Any:
+        return sash.aggregate("ratio", lambda x: np.array([x, 1]), np.add, lower, length=2)("x")
+
+    rows = pa.table({"x": [0, 0, 2]})
+    query = sash.Query({"exact": ratio(lambda s: s[1] / s[0]), "whole": ratio(lambda s: s[1] // s[0])}, window.rows(1))
+    found = query.run(rows, compiled=compiled)
+    assert found["exact"].to_pylist() == [float("inf"), float("inf"), 0.5]
+    assert found["whole"].to_pylist() == [0, 0, 0]
+
+
+def test_results_and_the_identity_are_numbers_of_python() -> None:
+    most = sash.Aggregator(AGGREGATES["most"])
+    most.insert(3)
+    assert type(most.query()) is int
+    with pytest.raises(ValueError, match=r"aggregate 'short', identity: An array of 3 numbers was expected"):
+        sash.aggregate("short", powers, np.add, lambda sums: sums[0], identity=[0.0, 0.0], length=3)

@@ -8,6 +8,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -147,3 +148,50 @@ def test_digits_and_floats_of_slices() -> None:
     assert as_floats(pa.array([True, None])).to_pylist() == [1.0, None]
     assert not is_short(pa.decimal256(9, 2))
     assert not is_short(pa.int64())
+
+
+@pytest.mark.parametrize("compiled", [True, None, False])
+def test_ranks_of_quantiles_are_exact(*, compiled: bool | None) -> None:
+    values = [Decimal(number) * 10**14 for number in range(101)]
+    rows = pa.table({"ts": range(101), "x": pa.array(values, pa.decimal128(18, 0))})
+    asked = sash.Query(
+        {"one": agg.quantile("x", 0.57), "two": agg.quantile("x", [0.29, 0.999])}, window.expanding(), time="ts"
+    )
+    found = asked.run(rows, compiled=compiled)
+    assert found["one"][-1].as_py() == values[57]
+    assert found["two"][-1].as_py() == [values[29], Decimal(999 * 10**13)]
+
+
+def test_squares_have_all_their_digits() -> None:
+    small = pa.array([Decimal("0.000001"), Decimal("1.234567")], pa.decimal128(10, 6))
+    large = pa.array([Decimal(10**18 - 1)] * 2, pa.decimal128(18, 0))
+    squares = sash.Query({"s": agg.sum_of_squares("small"), "l": agg.sum_of_squares("large")}, window.rows(2))
+    found = squares.run(pa.table({"small": small, "large": large}))
+    assert found["s"].to_pylist() == [Decimal("1E-12"), Decimal("1.524155677490")]
+    assert found["l"][1].as_py() == 2 * (10**18 - 1) ** 2
+
+
+@pytest.mark.parametrize("dtype", [pa.decimal128(18, 3), pa.decimal64(18, 2), pa.decimal128(18, 18)], ids=str)
+def test_floats_of_long_decimals_are_rounded_once(dtype: pa.DataType) -> None:
+    chooser = random.Random(5)
+    digits = [chooser.randint(-(10**18) + 1, 10**18 - 1) for _ in range(500)]
+    values = [Decimal(number).scaleb(-dtype.scale, EXACT) for number in digits]
+    assert as_floats(pa.array(values, dtype)).to_pylist() == [float(value) for value in values]
+
+
+def test_types_that_change_on_a_stream_are_named() -> None:
+    own = sash.aggregate("own", lift=lambda x: x, combine=lambda older, newer: older + newer)
+    values = pa.array([Decimal(1), Decimal(2), Decimal(30)], pa.decimal128(12, 2))
+    rows = pa.table({"ts": range(3), "x": values})
+    asked = sash.Query({"r": own("x")}, window.rows(1), time="ts", lateness=0)
+    with pytest.raises(TypeError, match=r"'r' is decimal128\(4, 2\) now, and was decimal128\(3, 2\). Let lower return"):
+        asked.run(rows.to_reader(2)).read_all()
+    thirds = sash.aggregate("thirds", lift=lambda x: x / 3, combine=lambda older, newer: older + newer)
+    with pytest.raises(TypeError, match="more digits than the 76 of Arrow"):
+        sash.Query(thirds("x"), window.rows(1)).run(pa.table({"x": [Decimal(1), Decimal(10)]}))
+
+
+def test_an_infinite_decimal_is_an_error_that_names_the_column() -> None:
+    frame = pd.DataFrame({"x": [Decimal("Infinity"), Decimal(1)]})
+    with pytest.raises(TypeError, match="the column 'x' holds one"):
+        sash.Query(agg.sum("x"), window.rows(2)).run(frame)

@@ -283,3 +283,17 @@ def test_the_time_column_can_be_named(folder: Path, rows: pa.Table) -> None:
     done = sash("run", text, "-i", "two.parquet", cwd=folder, code=1)
     assert b"'ts', 'seen'" in done.stderr
     sash("run", text, "-i", "two.parquet", "--time", "seen", "--threads", "1", cwd=folder)
+
+
+def test_the_output_never_replaces_an_input(folder: Path) -> None:
+    before = (folder / "readings.parquet").read_bytes()
+    in_text = PEAKS.replace("FROM t", "FROM 'readings.parquet'")
+    for text, *given in (
+        (PEAKS, "-i", "readings.parquet"),
+        (PEAKS, "-i", "."),
+        (PEAKS, "-i", "readings.par*"),
+        (in_text,),
+    ):
+        done = sash("run", text, *given, "-o", "./readings.parquet", cwd=folder, code=1)
+        assert b"is also an input, which it would replace. Name another file." in done.stderr
+    assert (folder / "readings.parquet").read_bytes() == before

@@ -61,7 +61,7 @@ def test_buckets_are_those_of_duckdb_in_a_zone(bucket: str) -> None:
         assert sash.sql(text).run(table).to_pylist() == connection.sql(text).to_arrow_table().to_pylist()
 
 
-@pytest.mark.parametrize("group", ["1, k", "ALL", "day, k", "date_trunc('day', ts), k"])
+@pytest.mark.parametrize("group", ["1, k", "ALL", "day, k", "date_trunc('day', ts), k", "(1, k)", "1, (k), ()"])
 def test_group_by_takes_positions_aliases_and_all(group: str) -> None:
     table = rows_of(8, pa.timestamp("us"))
     text = f"SELECT date_trunc('day', ts) AS day, k, count(*) + 1 AS n FROM tab GROUP BY {group} HAVING n > 1 ORDER BY day, k LIMIT 9"

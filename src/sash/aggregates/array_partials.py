@@ -42,7 +42,12 @@ def with_arrays(name: str, functions: Functions, length: int, inputs: int) -> Fu
         raise ValueError(
             f"aggregate {name!r} got length={length}, so it needs lower=, which turns the array into a result."
         )
-    identity = functions.identity if functions.identity is ABSENT else from_array(functions.identity, length)
+    identity = functions.identity
+    if identity is not ABSENT:
+        try:
+            identity = from_array(identity, length)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"aggregate {name!r}, identity: {error}") from None
     return Functions(
         _lift(functions.lift, length, inputs),
         _merge(functions.combine, length),
@@ -86,7 +91,7 @@ def _merge(merge: Callable[[Any, Any], Any], length: int) -> Callable[[Any, Any]
 
 def _read(lower: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def lower_array(partial: Any) -> Any:
-        return lower(to_array(partial))
+        return as_number(lower(to_array(partial)))
 
     return lower_array
 
@@ -102,6 +107,18 @@ def to_array(partial: tuple[Any, ...]) -> Any:
     return np.array(partial)
 
 
+def as_number(result: Any) -> Any:
+    """Return a result with Python's own number in place of NumPy's.
+
+    >>> import numpy as np
+    >>> as_number(np.int64(3)), as_number("text")
+    (3, 'text')
+    """
+    import numpy as np  # noqa: PLC0415 — as above
+
+    return result.item() if isinstance(result, np.number | np.bool_) else result
+
+
 def from_array(array: Any, length: int) -> tuple[Any, ...]:
     """Return the numbers of an array. Booleans become 0 and 1, so that sums count them.
 
@@ -110,17 +127,17 @@ def from_array(array: Any, length: int) -> tuple[Any, ...]:
     >>> from_array([1, 2, 3], 2)
     Traceback (most recent call last):
       ...
-    ValueError: An array of 2 numbers was expected, as length= says, but a function returned one of shape (3,).
+    ValueError: An array of 2 numbers was expected, as length= says, not one of shape (3,).
     """
     import numpy as np  # noqa: PLC0415 — as above
 
     numbers = np.asarray(array)
     if numbers.shape != (length,):
         raise ValueError(
-            f"An array of {length} numbers was expected, as length= says, but a function returned one of shape {numbers.shape}."
+            f"An array of {length} numbers was expected, as length= says, not one of shape {numbers.shape}."
         )
     if numbers.dtype.kind not in "biuf":
-        raise TypeError(f"An array of numbers was expected, but a function returned one of {numbers.dtype}.")
+        raise TypeError(f"An array of numbers was expected, not one of {numbers.dtype}.")
     if numbers.dtype.kind == "u" and int(numbers.max()) > LARGEST:
         raise OverflowError(f"An array has the number {numbers.max()}, which needs more than 63 bits.")
     return tuple(numbers.astype(float if numbers.dtype.kind == "f" else np.int64).tolist())

@@ -10,6 +10,7 @@ Results have the digits that the same aggregates have in the interpreter, where 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate, Functions
@@ -24,6 +25,10 @@ MOST_DIGITS = 18
 """Decimals of so many digits are integers of 64 bits."""
 EXACT_POWERS = 22
 """Powers of ten up to this one are exact as float64."""
+MOST_STEPS = 1_000_000
+"""Quantiles of more digits are interpolated with the float that they are."""
+EXACT_INTEGERS = 2**53
+"""Integers up to this one are exact as float64: a division by an exact power rounds once."""
 WORD = 64
 SAFE = 1 << 62
 """Integers up to here can be added without overflow."""
@@ -57,21 +62,33 @@ def unscaled(column: Any) -> Any:
 
 
 def as_floats(column: Any) -> Any:
-    """Return numbers as float64. Each decimal is rounded once, as Python's float() does.
+    """Return numbers as float64. Decimals of up to 18 digits are rounded once, as Python's float() does; longer ones as Arrow does.
 
     >>> import pyarrow as pa
     >>> from decimal import Decimal
-    >>> as_floats(pa.array([Decimal("0.29"), None], pa.decimal128(9, 2))).to_pylist()
-    [0.29, None]
+    >>> as_floats(pa.array([Decimal("0.29"), None, Decimal("9007199254740.993")], pa.decimal128(18, 3))).to_pylist()
+    [0.29, None, 9007199254740.992]
     """
     import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.compute as pc  # noqa: PLC0415
 
     dtype = column.type
     if is_short(dtype) and 0 <= dtype.scale <= EXACT_POWERS:
-        return pc.divide(unscaled(column).cast(pa.float64(), safe=False), 10.0**dtype.scale)
+        return _divided(unscaled(column), 10**dtype.scale)
     column = column.cast(pa.int8()) if pa.types.is_boolean(dtype) else column
     return column.cast(pa.float64(), safe=False)
+
+
+def _divided(digits: Any, power: int) -> Any:
+    """Return integers divided by a power of ten. NumPy rounds twice where an integer is not a float64; Python's integers round once."""
+    import numpy as np  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+
+    numbers = _numbers(digits)
+    floats = numbers / float(power)
+    for place in np.flatnonzero(np.abs(numbers) > EXACT_INTEGERS).tolist():
+        floats[place] = int(numbers[place]) / power
+    validity = digits.is_valid().buffers()[1] if digits.null_count else None
+    return pa.Array.from_buffers(pa.float64(), len(digits), [validity, pa.py_buffer(floats)])
 
 
 def is_short(dtype: Any) -> bool:
@@ -143,8 +160,29 @@ MORE_DIGITS_FACTOR = 10_000
 """A mean and a quantile have four more digits than the values."""
 
 
-def join_quantile(results: Sequence[Any], dtype: Any) -> Any:
+def steps_of(fraction: float) -> int:
+    """Return a number of which a fraction is a multiple of its inverse, as written in decimal; 0 if that is a large one.
+
+    >>> steps_of(0.57), steps_of(0.5), steps_of(1 / 3)
+    (100, 2, 0)
+    """
+    denominator = Fraction(str(float(fraction))).denominator
+    return denominator if denominator <= MOST_STEPS else 0
+
+
+def exact_part(part: float, steps: int) -> tuple[int, int]:
+    """Return the fraction of a rank, which is a multiple of 1 / steps, but for the rounding of floats. Without steps, that of the float.
+
+    >>> exact_part(0.28 * 25 - 6, 25), exact_part(0.1, 10), exact_part(0.25, 0)
+    ((25, 25), (1, 10), (1, 4))
+    """
+    return (round(part * steps), steps) if steps else part.as_integer_ratio()
+
+
+def join_quantile(results: Sequence[Any], dtype: Any, steps: int = 0) -> Any:
     """Return quantiles from the values below and above a rank and the fraction of the rank, rounded half up to four more digits.
+
+    The fraction is a multiple of 1 / steps (see `exact_part`).
 
     >>> import pyarrow as pa
     >>> parts = [pa.array([125, 125, None]), pa.array([130, 130, None]), pa.array([0.0, 0.5, None])]
@@ -158,7 +196,7 @@ def join_quantile(results: Sequence[Any], dtype: Any) -> Any:
     scaled = low
     for part in np.unique(parts).tolist():  # windows of as many rows have the same one
         if part != 0.0:
-            numerator, denominator = part.as_integer_ratio()
+            numerator, denominator = exact_part(part, steps)
             numbers = parts == part
             scaled[numbers] = [
                 _round_half_up(begin * denominator + step * numerator * MORE_DIGITS_FACTOR, denominator)

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.comparison import ascending, is_above
-from sash.aggregates.decimals import join_quantile, over_digits
+from sash.aggregates.decimals import exact_part, join_quantile, over_digits, steps_of
 from sash.aggregates.definition import Fields, compiled_only_by, define, require_count, require_fraction, require_list
 from sash.aggregates.parts import Coding, Laws, Ranking, ResultRule
 from sash.expressions import ColumnLike, Condition
@@ -264,10 +265,15 @@ def _quantile(name: str, column: ColumnLike | None, fraction: float, **fields: A
         ("float", "bool"): _rank_fields(rank, number_between),
         ("ticks",): _rank_fields(rank, ticks_between),
     }
+    steps = steps_of(fraction)
+
+    def between(below: Any, above: Any, part: float) -> Any:
+        return interpolate(below, above, part, steps)
+
     read = tuple(_rank_fields(rank, part) for part in (value_below, value_above, part_between))
     laws = {field: value for field, value in SORTED.items() if field != "functions"} | {"ranked": read[0]["ranked"]}
-    scaled = over_digits(name, SORTED["functions"], read, join_quantile, **laws)
-    own = _rank_fields(rank, interpolate)
+    scaled = over_digits(name, SORTED["functions"], read, partial(join_quantile, steps=steps), **laws)
+    own = _rank_fields(rank, between)
     return define(name, column, variants=numbers, **SORTED, **own, scaled=scaled, **fields)
 
 
@@ -424,13 +430,14 @@ def ticks_between(below: int, above: int, part: float) -> int:
     return below + round((above - below) * Fraction(part))
 
 
-def interpolate(below: Any, above: Any, part: float) -> Any:
+def interpolate(below: Any, above: Any, part: float, steps: int = 0) -> Any:
     """Interpolate between two values.
 
-    Numbers give a float; dates, times and Decimals keep their type; strings raise TypeError if `part` is not 0.
+    Numbers give a float; dates, times and Decimals keep their type; strings raise TypeError if `part` is not 0. For Decimals, `part` is
+    exactly a multiple of 1 / steps (see `exact_part`).
 
-    >>> interpolate(10, 20, 0.25)
-    12.5
+    >>> interpolate(10, 20, 0.25), interpolate(Decimal(0), Decimal(1), 0.1, 10)
+    (12.5, Decimal('0.1'))
     """
     if isinstance(below, int) and isinstance(above, int):
         return integer_between(int(below), int(above), part)
@@ -438,4 +445,7 @@ def interpolate(below: Any, above: Any, part: float) -> Any:
         return number_between(float(below), float(above), part)
     if part == 0:
         return below
-    return below + (above - below) * (Decimal(part) if isinstance(below, Decimal) else part)
+    if isinstance(below, Decimal):
+        numerator, denominator = exact_part(part, steps)
+        return below + (above - below) * numerator / denominator
+    return below + (above - below) * part

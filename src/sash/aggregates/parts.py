@@ -138,9 +138,9 @@ class ResultRule(Picklable):
     "map"; or the outcome of "arithmetic" with the values, which timestamps don't support."""
     type: Any = None
     """The Arrow type of the result, if the user declared it."""
-    decimals: tuple[int, int] | None = None
+    decimals: tuple[int, int] | Literal["squares"] | None = None
     """How many more digits a result for decimals has than the column: in all, and behind the point, as Spark's results have. None
-    for as many as a decimal can have, four more of them behind the point."""
+    for as many as a decimal can have, four more of them behind the point; "squares" for twice as many behind the point."""
     empty: Any = None
     """The result for a window with fewer than `at_least` values: null, but 0 for a count."""
     at_least: int = 1

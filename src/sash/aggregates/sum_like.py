@@ -112,7 +112,8 @@ def sum_of_squares(column: ColumnLike | None = None, *, where: Condition | None 
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
-    Result: int64 for integers and booleans, float64 for floats, a decimal for decimals; null if the window has no values.
+    Result: int64 for integers and booleans, float64 for floats; for decimals a decimal with twice as many digits behind the point,
+    at most 38; null if the window has no values.
     Errors: OverflowError if a sum of integers needs more than 64 bits. TypeError if a query reads a column that is not of
     numbers.
 
@@ -125,6 +126,7 @@ def sum_of_squares(column: ColumnLike | None = None, *, where: Condition | None 
     """
     functions = Functions(square, add, plain, subtract)
     fields: Fields = {"commutative": True, "variants": _sums_of_numbers(lift_square, integers.split_square)}
+    fields["decimals"] = "squares"
     return define("sum_of_squares", column, functions=functions, sql=sum_of_squares_sql, **fields, where=where)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -70,6 +71,12 @@ class PandasFrame(FrameBackend):
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             reason = "; ".join(reversed([str(part).removesuffix(".") for part in error.args]))
             raise TypeError(f"pyarrow cannot read the DataFrame: {reason}. Cast the column to one type.") from error
+        except TypeError as error:  # of a Decimal that is infinite
+            infinite = [str(name) for name in needed.columns if needed[name].map(_is_infinite).any()]
+            if not infinite:
+                raise
+            problem = f"Decimals have no infinity, but the column {infinite[0]!r} holds one"
+            raise TypeError(f"{problem}. Replace it, or cast the column to float64.") from error
         if not (query.columns and table.num_columns):  # a table without columns would have no rows
             table = pa.table({"": pa.nulls(len(rows))})
         return read_computed(query, table, list(rows.columns)) if query.computed else table
@@ -203,6 +210,10 @@ def dtypes_of_sql(results: pa.Schema, sources: Sequence[Any]) -> dict[str, Any]:
         elif strings is not None and column_type(dtype).group == "string":
             dtypes[field.name] = strings
     return dtypes
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, Decimal) and value.is_infinite()
 
 
 def _is_numpy(source: Any, dtype: pa.DataType) -> bool:

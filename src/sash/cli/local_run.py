@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sash.cli.display import RowProgress
 from sash.cli.inputs import STDIN, Input, open_input
-from sash.cli.outputs import check_output, output_format, write_results
+from sash.cli.outputs import check_not_input, check_output, output_format, write_results
 from sash.cli.text_query import LastSelect, TextQuery, query_of_argument
 from sash.cli.text_times import fits, with_times
 from sash.memory_size import available_memory, read_size
@@ -63,6 +63,7 @@ def run_local(options: RunOptions) -> None:
     check_output(options.target)
     drop = options.on_bad_time == "drop"
     query = query_of_argument(options.text, options.time, options.lateness, options.time_format, drop_bad_times=drop)
+    check_not_input(options.target, [options.source, options.at, *query.paths])
     if options.memory is not None:
         read_size(options.memory, "--memory")
     if options.at_time is not None and options.at is None:

@@ -5,9 +5,10 @@ A file is written under another name beside its place and renamed at the end, so
 
 from __future__ import annotations
 
+import glob
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -134,6 +135,17 @@ def check_output(target: str | None) -> None:
     if not path.absolute().parent.is_dir():
         problem = f"The output {target!r} is in a folder that does not exist."
         raise FileNotFoundError(f"{problem} Make it first: mkdir -p {path.parent}")
+
+
+def check_not_input(target: str | None, sources: Sequence[str | None]) -> None:
+    """Raise ValueError if the output would replace an input: a file, one in a folder, or one that matches a pattern."""
+    if target is None or target == STDOUT or not Path(target).exists():
+        return
+    place = Path(target).resolve()
+    for source in filter(None, sources):
+        files = [source] if Path(source).exists() else glob.glob(source, recursive=True)  # noqa: PTH207 — it may begin with /
+        if any(place.is_relative_to(Path(file).resolve()) for file in files):
+            raise ValueError(f"The output {target!r} is also an input, which it would replace. Name another file.")
 
 
 def write_results(

@@ -19,7 +19,7 @@ from sash.backends.sql_engines import SparkEngine
 from sash.cli.display import print_rows
 from sash.cli.inputs import HEAD, STDIN, find_files, format_of, named_format, sniff
 from sash.cli.local_run import RunOptions
-from sash.cli.outputs import WRITERS, check_output, output_format, write_results
+from sash.cli.outputs import WRITERS, check_not_input, check_output, output_format, write_results
 from sash.cli.terminal import say
 from sash.cli.text_query import LastSelect, TextQuery, input_of, paths_of, query_of_argument, read_lateness
 
@@ -56,6 +56,7 @@ def run_spark(options: RunOptions, master: str | None) -> None:
     else:
         file_format = output_format(target, options.output_format)
         check_output(target)
+    check_not_input(target, [options.source, options.at, *query.paths])
     inputs = _spark_inputs(query, options)
     session = start(master)
     frames = {name: session.read.load(path, **reading) for name, (path, reading) in inputs.items()}

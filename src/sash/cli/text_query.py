@@ -131,6 +131,7 @@ class TextQuery(OverRows):
     def __init__(self, text: str, time: str | None = None, lateness: str | None = None) -> None:
         statement = translate(text, time)
         self.path = statement.table if statement.is_path else None
+        self.paths = [] if self.path is None else [self.path]
         self.lateness = None if lateness is None else read_lateness(lateness)
         super().__init__(text, replace(statement, is_path=False), time)
 
@@ -162,9 +163,9 @@ class LastSelect(OverRows, InnerQuery):
     def __init__(self, text: str, time: str | None = None, lateness: str | None = None) -> None:
         self.nested = NestedQuery(text, time, lambda number: InnerQuery(text, number, time))
         self.lateness = None if lateness is None else read_lateness(lateness)
-        paths = [each.name for each in self.nested.inputs if each.is_path]
+        self.paths = [each.name for each in self.nested.inputs if each.is_path]
         super().__init__(text, len(self.nested.selects) - 1, time)
-        self.path = paths[0] if paths else None
+        self.path = self.paths[0] if self.paths else None
 
     def open_rows(
         self, source: str | None, input_format: str | None, temporary: Path, *, at_once: bool = False

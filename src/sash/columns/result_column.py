@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -117,16 +117,18 @@ def middle_type(dtype: pa.DataType) -> pa.DataType:
     return pa.timestamp(unit, dtype.tz) if group == "timestamp" else pa.duration(unit)
 
 
-def decimal_type(dtype: pa.DataType, more: tuple[int, int] | None) -> pa.DataType:
+def decimal_type(dtype: pa.DataType, more: tuple[int, int] | Literal["squares"] | None) -> pa.DataType:
     """Return the type of results with more digits than a decimal type: in all, and behind the point (see `ResultRule.decimals`).
 
     Spark has no decimal256; it stays one.
 
     >>> decimal_type(pa.decimal128(10, 2), (10, 0)), decimal_type(pa.decimal128(36, 2), (4, 4))
     (Decimal128Type(decimal128(20, 2)), Decimal128Type(decimal128(38, 6)))
+    >>> decimal_type(pa.decimal128(10, 6), "squares")
+    Decimal128Type(decimal128(38, 12))
     """
     make, most = (pa.decimal256, 2 * MOST_DIGITS) if dtype.bit_width > 128 else (pa.decimal128, MOST_DIGITS)  # noqa: PLR2004
-    digits, behind = more or (most, 4)
+    digits, behind = (most, dtype.scale) if more == "squares" else more or (most, 4)
     return make(min(dtype.precision + digits, most), min(dtype.scale + behind, most))
 
 
@@ -241,6 +243,9 @@ def objects_to_arrow(results: list[Any]) -> pa.Array:
             "Some results are integers of more than 64 bits, which Arrow does not have. Cast the column to float64."
         ) from error
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        if all(isinstance(result, Decimal | None) for result in results):
+            problem = "Results are Decimals that need more digits than the 76 of Arrow"
+            raise TypeError(f"{problem}. Round them in lower, as in result.quantize(Decimal('0.01')).") from error
         names = ", ".join(sorted({type(result).__name__ for result in results}))
         raise TypeError(
             f"Results of the types {names} have no common Arrow type. Let lower return values of one type."

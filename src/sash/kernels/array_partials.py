@@ -8,7 +8,7 @@ import numba.extending
 import numba.np.unsafe.ndarray
 import numpy as np
 
-from sash.aggregates.array_partials import from_array, to_array
+from sash.aggregates.array_partials import as_number, from_array, to_array
 
 types: Any = numba.types
 overload: Any = numba.extending.overload
@@ -24,6 +24,14 @@ def _to_array(partial: Any) -> Any:
         return np.array(partial)
 
     return convert if isinstance(partial, types.UniTuple) else None
+
+
+@overload(as_number)  # type: ignore[untyped-decorator]
+def _as_number(result: Any) -> Any:
+    def convert(result: Any) -> Any:
+        return result
+
+    return convert if isinstance(result, types.Number | types.Boolean) else None
 
 
 @overload(from_array)  # type: ignore[untyped-decorator]

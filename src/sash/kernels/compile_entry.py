@@ -39,12 +39,12 @@ ADDRESS, SHAPE, STRIDES = (object.__basicsize__ // WORD + word for word in (0, 2
 """The words of NumPy's struct of an array: after the head of an object come the address, the number of dimensions, and these two."""
 
 
-def native(function: Any) -> Any:
+def native(function: Any, **options: Any) -> Any:
     """Return a function compiled for machine code alone: what Python needs to call it takes half of the time to compile.
 
-    To call it from Python ends the process.
+    To call it from Python ends the process. `options` are those of Numba.
     """
-    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
 
 
 class Compiled:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from sash.aggregates.array_partials import from_array, to_array
+from sash.aggregates.array_partials import as_number, from_array, to_array
 from sash.aggregates.exponential import halved
 from sash.columns.column_types import CannotCompileError
 
@@ -37,8 +37,13 @@ _SHORT.maxother = _SHORT.maxstring = 100
 
 
 def compile_function(function: Callable[..., Any]) -> Any:
-    """Compile a function, and the Python functions that it calls with it, for machine code that calls it."""
-    return _compile(_as_function(function), {})
+    """Compile a function, and the Python functions that it calls with it, for machine code that calls it.
+
+    An index outside an array raises IndexError, as in Python. What gets arrays divides by zero as NumPy does.
+    """
+    plain = _as_function(function)
+    gets_arrays = any(value is to_array for value in globals_of(plain).values())
+    return _compile(plain, "numpy" if gets_arrays else "python", {})
 
 
 def fingerprint(*values: object) -> str:
@@ -100,11 +105,12 @@ def _as_function(function: Callable[..., Any]) -> FunctionType:
     raise CannotCompileError(f"{shown(function)} is not a Python function: there is no source to compile.")
 
 
-_compiled: dict[str, Any] = {}
-"""By fingerprint: all kernels share the functions of an aggregate."""
+_compiled: dict[tuple[str, str], Any] = {}
+"""By fingerprint and error model: all kernels share the functions of an aggregate."""
 
 
-def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
+def _compile(function: FunctionType, errors: str, done: dict[FunctionType, Any]) -> Any:
+    """Compile a function with one of Numba's error models, which say what a division by zero gives."""
     if function in done:
         if done[function] is None:
             raise CannotCompileError(f"{function.__name__} calls itself, which the compiler can't inline.")
@@ -115,28 +121,28 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
         from sash.kernels import bit_intrinsics  # noqa: PLC0415 — it imports Numba
 
         return bit_intrinsics.halved
-    if function in (from_array, to_array):
+    if function in (as_number, from_array, to_array):
         from sash.kernels import array_partials  # noqa: F401, PLC0415 — it imports Numba, and tells it the compiled forms
 
         return function
-    known_as = fingerprint(function)
+    known_as = fingerprint(function), errors
     if known_as in _compiled:
         return _compiled[known_as]
     done[function] = None  # until it is compiled: detects recursion
-    names = {name: _current_value(value, done) for name, value in globals_of(function).items()}
-    cells = tuple(CellType(_current_value(cell.cell_contents, done)) for cell in function.__closure__ or ())
+    names = {name: _current_value(value, errors, done) for name, value in globals_of(function).items()}
+    cells = tuple(CellType(_current_value(cell.cell_contents, errors, done)) for cell in function.__closure__ or ())
     names["__name__"] = __name__  # Numba looks up the module by this name, in other processes too
     copy = FunctionType(
         function.__code__, function.__globals__ | names, function.__name__, function.__defaults__, cells
     )
-    done[function] = _compiled[known_as] = native(copy)
+    done[function] = _compiled[known_as] = native(copy, boundscheck=True, error_model=errors)
     return done[function]
 
 
-def _current_value(value: Any, done: dict[FunctionType, Any]) -> Any:
+def _current_value(value: Any, errors: str, done: dict[FunctionType, Any]) -> Any:
     """Return the value of a name as it is now: Numba may compile later, when the name has another value."""
     if isinstance(value, FunctionType):
-        return _compile(value, done)
+        return _compile(value, errors, done)
     return value.copy() if isinstance(value, np.ndarray) else value
 
 

@@ -176,6 +176,24 @@ class WindowSql(Dialect):
         def _parse_function_call(self, *arguments: Any, **options: Any) -> Any:
             return self._spanned(super()._parse_function_call, *arguments, **options)
 
+        def _can_parse_limit_or_offset(self) -> bool:
+            """Return whether a clause follows. LIMIT and OFFSET are no aliases, so a LIMIT without a number is an error."""
+            return self._curr is not None and self._curr.token_type in (TokenType.LIMIT, TokenType.OFFSET)
+
+        def _parse_partition_by(self) -> list[Any]:
+            is_there = self._curr is not None and self._curr.token_type == TokenType.PARTITION_BY
+            keys: list[Any] = super()._parse_partition_by()
+            if is_there and not keys:
+                self.raise_error("PARTITION BY needs a column, as in PARTITION BY house")
+            return keys
+
+        def _parse_window_spec(self) -> dict[str, Any]:
+            is_end = self._prev is not None and self._prev.token_type == TokenType.AND
+            bound: dict[str, Any] = super()._parse_window_spec()
+            if is_end and not bound["value"]:
+                self.raise_error("A frame that begins with BETWEEN needs a bound after AND, such as CURRENT ROW")
+            return bound
+
         # -- tables ----------------------------------------------------------------------------------------------------
 
         def _parse_table(self, *arguments: Any, **options: Any) -> Any:

@@ -160,7 +160,15 @@ def _group(select: exp.Select, items: list[Item]) -> list[Any]:
     if not group.expressions:
         fail(group, "GROUP BY needs a column, as in GROUP BY house.")
     aliases = {item.alias.lower(): item.node for item in items if item.alias and is_group_function(item.node)}
-    return [_grouped(node, items, aliases) for node in group.expressions]
+    members = [member for node in group.expressions for member in _members(node)]
+    return [_grouped(node, items, aliases) for node in members]
+
+
+def _members(node: Any) -> list[Any]:
+    """Return the members in parentheses: `()` has none, `(a, b)` two. A struct has a name of its own."""
+    if isinstance(node, exp.Tuple):
+        return [member for each in node.expressions for member in _members(each)]
+    return _members(node.this) if isinstance(node, exp.Paren) and isinstance(node.this, exp.Column) else [node]
 
 
 def _grouped(node: Any, items: list[Item], aliases: dict[str, Any]) -> Any:

@@ -197,10 +197,23 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
 
     def batches() -> Iterator[pa.RecordBatch]:
         for table in chain(first, tables):
-            yield from (batch for batch in as_schema(table, whole).to_batches() if len(batch))
+            yield from (batch for batch in _with_types(table, whole).to_batches() if len(batch))
         stream.close()
 
     return pa.RecordBatchReader.from_batches(whole, batches())
+
+
+def _with_types(results: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return results with the types of the first ones. Raise TypeError if a column does not fit the type that it had there."""
+    try:
+        return as_schema(results, schema)
+    except pa.ArrowInvalid as error:
+        pairs = ((field, schema.field(field.name).type) for field in results.schema)
+        changed = [
+            f"{field.name!r} is {field.type} now, and was {dtype}" for field, dtype in pairs if field.type != dtype
+        ]
+        problem = f"Results of a stream must keep their types, but {'; '.join(changed)}"
+        raise TypeError(f"{problem}. Let lower return values of one type, such as float(…).") from error
 
 
 def _visible(stream: Stream, results: pa.Table) -> pa.Table:
