@@ -188,6 +188,7 @@ def test_means_of_large_integers_are_exact(spark: SparkSession, rows: int) -> No
         assert means[number] == (float(sum(held)) / len(held) if held else None, len(held)), number
 
 
+@pytest.mark.usefixtures("classic")  # whose plan reads a table in memory otherwise than that of Connect
 @pytest.mark.parametrize(
     ("aggregates", "windows", "order_by", "shuffled"),
     [
