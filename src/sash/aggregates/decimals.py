@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate, Functions
@@ -160,6 +161,7 @@ MORE_DIGITS_FACTOR = 10_000
 """A mean and a quantile have four more digits than the values."""
 
 
+@cache
 def steps_of(fraction: float) -> int:
     """Return a number of which a fraction is a multiple of its inverse, as written in decimal; 0 if that is a large one.
 

@@ -265,14 +265,13 @@ def _quantile(name: str, column: ColumnLike | None, fraction: float, **fields: A
         ("float", "bool"): _rank_fields(rank, number_between),
         ("ticks",): _rank_fields(rank, ticks_between),
     }
-    steps = steps_of(fraction)
 
     def between(below: Any, above: Any, part: float) -> Any:
-        return interpolate(below, above, part, steps)
+        return interpolate(below, above, part, fraction)
 
     read = tuple(_rank_fields(rank, part) for part in (value_below, value_above, part_between))
     laws = {field: value for field, value in SORTED.items() if field != "functions"} | {"ranked": read[0]["ranked"]}
-    scaled = over_digits(name, SORTED["functions"], read, partial(join_quantile, steps=steps), **laws)
+    scaled = over_digits(name, SORTED["functions"], read, partial(join_quantile, steps=steps_of(fraction)), **laws)
     own = _rank_fields(rank, between)
     return define(name, column, variants=numbers, **SORTED, **own, scaled=scaled, **fields)
 
@@ -430,13 +429,13 @@ def ticks_between(below: int, above: int, part: float) -> int:
     return below + round((above - below) * Fraction(part))
 
 
-def interpolate(below: Any, above: Any, part: float, steps: int = 0) -> Any:
+def interpolate(below: Any, above: Any, part: float, fraction: float) -> Any:
     """Interpolate between two values.
 
     Numbers give a float; dates, times and Decimals keep their type; strings raise TypeError if `part` is not 0. For Decimals, `part` is
-    exactly a multiple of 1 / steps (see `exact_part`).
+    that of the rank of a fraction, exactly (see `exact_part`).
 
-    >>> interpolate(10, 20, 0.25), interpolate(Decimal(0), Decimal(1), 0.1, 10)
+    >>> interpolate(10, 20, 0.25, 0.5), interpolate(Decimal(0), Decimal(1), 0.1, 0.1)
     (12.5, Decimal('0.1'))
     """
     if isinstance(below, int) and isinstance(above, int):
@@ -446,6 +445,6 @@ def interpolate(below: Any, above: Any, part: float, steps: int = 0) -> Any:
     if part == 0:
         return below
     if isinstance(below, Decimal):
-        numerator, denominator = exact_part(part, steps)
+        numerator, denominator = exact_part(part, steps_of(fraction))
         return below + (above - below) * numerator / denominator
     return below + (above - below) * part
