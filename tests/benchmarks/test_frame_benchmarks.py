@@ -15,6 +15,7 @@ SAMPLED = ("look-ahead, max, no key", "exclude, centred, sum, sorted keys and ti
 """The others take long to compile: make soak runs them, and make bench."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", [case for case in CASES if SOAK or case.name in SAMPLED], ids=lambda case: case.name)
 def test_every_case_runs_and_its_answers_are_checked(case: Case) -> None:
     readings = measure(case.at_most(ROWS), repeats=1)

@@ -726,7 +726,9 @@ def test_a_bucket_without_state_has_no_log() -> None:
     assert [row["total"] for row in stream.pass_time(10)] == [1.0]
 
 
-@pytest.mark.parametrize("name", ["hop", "session", "last_rows", "expanding", "several"])
+@pytest.mark.parametrize(
+    "name", ["hop", "session", "last_rows", "expanding", pytest.param("several", marks=pytest.mark.full)]
+)
 def test_a_large_bucket_is_split_into_shards(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results are those of one shard, with and without copies; each shard is written only if it changes."""
     windows = {"hop": window.time("10m", slide="5m"), "session": window.session("3m"), **WINDOWS}[name]
