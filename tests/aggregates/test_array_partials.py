@@ -80,7 +80,7 @@ def table_of(rows: int = 150) -> pa.Table:
 def assert_alike(found: pa.Table, right: pa.Table | list[dict[str, Any]]) -> None:
     right_rows = right.to_pylist() if isinstance(right, pa.Table) else right
     assert len(found) == len(right_rows)
-    for name in AGGREGATES:
+    for name in AGGREGATES.keys() & set(found.column_names):
         expected = [row[name] for row in right_rows]
         values, numbers = (np.array(one, float) for one in (found[name].to_pylist(), expected))  # None becomes NaN
         np.testing.assert_allclose(values, numbers, rtol=1e-9, atol=1e-9, err_msg=name)
@@ -115,7 +115,8 @@ def test_algorithms_hold_arrays(algorithm: Any) -> None:
 )
 def test_streams_hold_arrays(name: str, compiled: bool) -> None:
     rows = table_of()
-    query = sash.Query(AGGREGATES, WINDOWS[name], by="k", time="t", lateness=0)
+    chosen = AGGREGATES if FULL else {name: AGGREGATES[name] for name in ("most", "path")}
+    query = sash.Query(chosen, WINDOWS[name], by="k", time="t", lateness=0)
     order = [("k", "ascending"), ("t" if name == "rows" else "window_end", "ascending")]
     streamed = query.run(rows.to_reader(20), compiled=compiled).read_all().sort_by(order)
     assert_alike(streamed, query.run(rows, compiled=False).sort_by(order))
