@@ -147,7 +147,7 @@ DETAILS = {
         picture="![Nanoseconds per row against the range, for Sash and its peers](../images/ns_per_row.svg)",
     ),
     "windows": Detail("Windows of time over a table", more=sql_of_windows),
-    "query_overhead": Detail("What Query adds to its kernels"),
+    "query_overhead": Detail("Overhead of Query"),
     "filters_and_weights": Detail("Filters and exponential weights"),
     "single_events": Detail("Single events"),
     "features": Detail("Point-in-time features", more=sql_of_features),
@@ -176,12 +176,12 @@ DETAILS = {
     "never_slower": Detail("Queries that Spark can run itself"),
     "h2o": Detail("The H2O benchmark", question_tables(("Rolling questions", h2o.ROLLING), ("Window questions", h2o.OVER))),
     "flights": Detail("Real flights", question_tables(("", FLIGHTS)), more=sql_of_flights),
-    "growth": Detail("Growth of rows, keys, windows and range"),
+    "growth": Detail("Growth of rows and keys"),
     "larger_than_memory": Detail("Larger than memory", more=sql_of_files),
-    "h2o_large": Detail("The H2O benchmark, 10 M and 100 M rows"),
-    "growth_large": Detail("Growth up to 100 M rows, with one thread and two", more=shares_of_threads),
-    "spark_large": Detail("Up to 1,000 M rows on Spark", more=shares_of_cores),
-    "choice": Detail("The choice of an algorithm", choice.page),
+    "h2o_large": Detail("H2O up to 100 M rows"),
+    "growth_large": Detail("Growth up to 100 M rows", more=shares_of_threads),
+    "spark_large": Detail("Spark up to 1,000 M rows", more=shares_of_cores),
+    "choice": Detail("Choice of algorithms", choice.page),
 }  # fmt: skip
 """By suite. The papers' experiments have a page of their own, docs/papers.md."""
 

@@ -157,7 +157,7 @@ def streams(readings: Sequence[Reading]) -> Iterator[str]:
     yield "## Streams beside Flink\n"
     yield (
         "The same events for all, on two cores; start-up is not counted. *Sash* reads a RecordBatchReader in one process. The column of Spark compares\n"
-        "*Sash on Spark* with Spark's own aggregation. [Details](benchmarks/engines.md) say why cells are empty.\n"
+        "*Sash on Spark* with Spark itself. [Details](benchmarks/engines.md) say why cells are empty.\n"
     )
     yield "![Time per event against the slide, for each engine](images/engines.svg)\n"
     yield from beside_flink(readings)
