@@ -94,8 +94,9 @@ def test_compiled_interpreted_and_recomputed_are_equal(name: str) -> None:
     interpreted = query.run(rows, compiled=False)
     assert_alike(interpreted, recompute_query(rows.to_pylist(), AGGREGATES, WINDOWS[name], by="k", time="t"))
     if FULL or name == "rows":
-        compiled = query.run(rows, compiled=True)
-        assert compiled.schema == interpreted.schema
+        chosen = AGGREGATES if FULL else {one: AGGREGATES[one] for one in ("most", "moment", "path")}
+        compiled = sash.Query(chosen, WINDOWS[name], by="k", time="t").run(rows, compiled=True)
+        assert compiled.schema == interpreted.select(compiled.column_names).schema
         assert_alike(compiled, interpreted)
 
 

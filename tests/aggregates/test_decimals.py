@@ -97,9 +97,10 @@ def test_kernels_give_the_decimals_of_the_interpreter(name: str, dtype: pa.DataT
 
 @pytest.mark.parametrize("name", ["rows", "hop", "around"] if FULL else ["rows"])
 def test_compiled_code_gives_the_decimals_of_the_interpreter(name: str) -> None:
+    chosen = DECIMALS if FULL else {one: DECIMALS[one] for one in ("total", "mean", "high")}
     for dtype in TYPES[: 2 if FULL else 1]:
         rows = table_of(dtype, 2)
-        asked = query(DECIMALS, name)
+        asked = query(chosen, name)
         assert asked.run(rows, compiled=True).equals(asked.run(rows, compiled=False))
 
 

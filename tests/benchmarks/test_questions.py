@@ -28,6 +28,7 @@ CASES = (*h2o.CASES, *flights.CASES)
 FEW = 150
 A_WEEK = 6_000
 """Flights: more than a session of each plane."""
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(autouse=True)

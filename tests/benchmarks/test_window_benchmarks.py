@@ -16,6 +16,7 @@ from benchmarks.windows.references import DAYS, Answers
 
 ROWS = 300
 HOUR = TimeWindow("1h", "7m")
+pytestmark = pytest.mark.full
 
 
 @pytest.mark.full

@@ -289,8 +289,6 @@ def test_the_output_never_replaces_an_input(folder: Path) -> None:
     before = (folder / "readings.parquet").read_bytes()
     in_text = PEAKS.replace("FROM t", "FROM 'readings.parquet'")
     for text, *given in (
-        (PEAKS, "-i", "readings.parquet"),
-        (PEAKS, "-i", "."),
         (PEAKS, "-i", "readings.par*"),
         (in_text,),
     ):

@@ -727,7 +727,8 @@ def test_a_bucket_without_state_has_no_log() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hop", "session", "last_rows", "expanding", pytest.param("several", marks=pytest.mark.full)]
+    "name",
+    ["hop", "session", "last_rows", *(pytest.param(name, marks=pytest.mark.full) for name in ("expanding", "several"))],
 )
 def test_a_large_bucket_is_split_into_shards(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results are those of one shard, with and without copies; each shard is written only if it changes."""
