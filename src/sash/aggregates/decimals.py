@@ -163,7 +163,7 @@ MORE_DIGITS_FACTOR = 10_000
 
 @cache
 def steps_of(fraction: float) -> int:
-    """Return a number of which a fraction is a multiple of its inverse, as written in decimal; 0 if that is a large one.
+    """Return the denominator of a fraction as written in decimal, such as 100 for 0.57; 0 if it is larger than MOST_STEPS.
 
     >>> steps_of(0.57), steps_of(0.5), steps_of(1 / 3)
     (100, 2, 0)
@@ -173,7 +173,7 @@ def steps_of(fraction: float) -> int:
 
 
 def exact_part(part: float, steps: int) -> tuple[int, int]:
-    """Return the fraction of a rank, which is a multiple of 1 / steps, but for the rounding of floats. Without steps, that of the float.
+    """Return the numerator and denominator of a part of a rank, rounded to a multiple of 1 / steps. Without steps, those of the float itself.
 
     >>> exact_part(0.28 * 25 - 6, 25), exact_part(0.1, 10), exact_part(0.25, 0)
     ((25, 25), (1, 10), (1, 4))
@@ -184,7 +184,7 @@ def exact_part(part: float, steps: int) -> tuple[int, int]:
 def join_quantile(results: Sequence[Any], dtype: Any, steps: int = 0) -> Any:
     """Return quantiles from the values below and above a rank and the fraction of the rank, rounded half up to four more digits.
 
-    The fraction is a multiple of 1 / steps (see `exact_part`).
+    `exact_part` rounds the fraction to a multiple of 1 / steps.
 
     >>> import pyarrow as pa
     >>> parts = [pa.array([125, 125, None]), pa.array([130, 130, None]), pa.array([0.0, 0.5, None])]

@@ -432,8 +432,8 @@ def ticks_between(below: int, above: int, part: float) -> int:
 def interpolate(below: Any, above: Any, part: float, fraction: float) -> Any:
     """Interpolate between two values.
 
-    Numbers give a float; dates, times and Decimals keep their type; strings raise TypeError if `part` is not 0. For Decimals, `part` is
-    that of the rank of a fraction, exactly (see `exact_part`).
+    Numbers give a float; dates, times and Decimals keep their type; strings raise TypeError if `part` is not 0. For Decimals,
+    `part` is rounded to the exact part of the rank of `fraction`.
 
     >>> interpolate(10, 20, 0.25, 0.5), interpolate(Decimal(0), Decimal(1), 0.1, 0.1)
     (12.5, Decimal('0.1'))
